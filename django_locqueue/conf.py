@@ -1,0 +1,57 @@
+"""Settings with their defaults beside them.
+
+``LOCQUEUE`` is one dict with a group per concern; each group is a :class:`Section`, read lazily so that
+``override_settings`` works. Options of a queue backend live in ``TASKS`` (see ``backend.py``). What is wrong with
+either is reported by the system checks, never at import.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+class Section:
+    """One group of ``LOCQUEUE``: ``worker.THREADS`` is the project's value, else the default beside it."""
+
+    registry: ClassVar[dict[str, "Section"]] = {}
+
+    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+        self.name = name
+        self.defaults = defaults
+        self.registry[name] = self
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """What the project wrote, as it is: a wrong type is for the system checks to report."""
+        group = getattr(settings, "LOCQUEUE", {})
+        group = group.get(self.name, {}) if isinstance(group, Mapping) else {}
+        return group if isinstance(group, Mapping) else {}
+
+    def __getattr__(self, key: str) -> Any:
+        if key not in self.defaults:
+            raise AttributeError(f"LOCQUEUE[{self.name!r}] has no key {key!r}; it has {sorted(self.defaults)}")
+        return self.given.get(key, self.defaults[key])
+
+
+worker = Section(
+    "WORKER",
+    {
+        "THREADS": 4,  # slots of one process
+        "HEARTBEAT_SECONDS": 10,
+        "LEASE_SECONDS": 30,  # after this long without a heartbeat the worker's tasks go to others
+        "POLL_SECONDS": (0.1, 2),  # least (just after work) and most (when idle)
+        "GRACE_SECONDS": 25,  # what running tasks get to finish after SIGTERM
+        "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
+    },
+)
+
+SMALLEST_LEASE_SECONDS = 1
+
+
+def positive(name: str, value: Any, *, least: float = 0) -> float:
+    """Return ``value`` as a number of at least ``least``, or say which setting is wrong and how."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+        raise ImproperlyConfigured(f"{name} must be a number of at least {least}, got {value!r}.")
+    return value

@@ -1,0 +1,56 @@
+"""Everything the library raises, and what a task raises to steer its own fate."""
+
+
+class LocQueueError(Exception):
+    """Base of every error that comes from django-locqueue itself."""
+
+
+class LeaseLost(LocQueueError):
+    """The task was taken from this worker; what it does from now on is not recorded."""
+
+
+class StopTask(LocQueueError):
+    """Raised by ``context.check()`` in a task that should stop: shutdown, cancel, or a lost lease."""
+
+
+class UnknownTask(LocQueueError):
+    """The stored path does not lead to a task definition in this version of the code."""
+
+
+class WorkerLost(LocQueueError):
+    """The worker stopped answering while it ran the task (killed, out of memory, machine gone)."""
+
+
+class InvalidPayload(LocQueueError, TypeError):
+    """A stored payload is not what enqueue writes: ``{"args": [...], "kwargs": {...}}``."""
+
+
+class Verdict(Exception):  # noqa: N818 - a task raises one to steer its fate; it is not an error
+    """Base of what a task raises to say what happens to it next."""
+
+
+class Retry(Verdict):
+    """Try again later. Charges an attempt; the last one fails.
+
+    ``after``: seconds to wait; ``None`` uses the task's own backoff.
+    """
+
+    def __init__(self, after: float | None = None) -> None:
+        super().__init__(after)
+        self.after = after
+
+
+class Snooze(Verdict):
+    """Run again in ``seconds``; no attempt is charged."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+class Cancel(Verdict):
+    """End as cancelled, for the given ``reason``; Django sees FAILED."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
