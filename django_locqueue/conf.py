@@ -50,6 +50,16 @@ worker = Section(
 SMALLEST_LEASE_SECONDS = 1
 
 
+def backend_database(backend_alias: str | None = None) -> str | None:
+    """Return ``OPTIONS["DATABASE"]`` of the named backend of ``TASKS``, or of the first of ours; None if not set."""
+    backends = getattr(settings, "TASKS", None) or {}
+    if backend_alias is None:
+        chosen = [b for b in backends.values() if "locqueue" in str(b.get("BACKEND", "")).lower()]
+    else:
+        chosen = [backends.get(backend_alias, {})]
+    return chosen[0].get("OPTIONS", {}).get("DATABASE") if chosen else None
+
+
 def positive(name: str, value: Any, *, least: float = 0) -> float:
     """Return ``value`` as a number of at least ``least``, or say which setting is wrong and how."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:

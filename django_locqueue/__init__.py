@@ -1,0 +1,17 @@
+"""A task queue for Django that lives in the site's own database."""
+
+from django_locqueue.exceptions import Cancel, Retry, Snooze
+
+__version__ = "0.1.0"
+
+__all__ = ["Cancel", "Retry", "Snooze", "task"]
+
+
+def __getattr__(name: str) -> object:
+    # `task` imports Django's task framework, which needs settings; the package itself must import without them,
+    # because INSTALLED_APPS and the build read it first.
+    if name == "task":
+        from django_locqueue.definition import task
+
+        return task
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,218 @@
+"""The task: one stored call, and the querysets that name its states. Facts only; the store writes."""
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.models.database import QueueManager
+from django_locqueue.models.fields import JSONTextField
+from django_locqueue.models.indexes import PartialIndex
+
+NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
+PATH_LENGTH = 255
+
+
+class State(models.TextChoices):
+    """Where a task is in its life. Django's four statuses are derived, see ``backend.py``."""
+
+    SCHEDULED = "scheduled", _("Scheduled")  # its time has not come: delayed, or waiting to retry
+    READY = "ready", _("Ready")
+    RUNNING = "running", _("Running")
+    BLOCKED = "blocked", _("Blocked")  # over a concurrency limit
+    SUCCESSFUL = "successful", _("Succeeded")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Cancelled")
+
+
+WAITING = (State.SCHEDULED, State.READY, State.BLOCKED)
+FINISHED = (State.SUCCESSFUL, State.FAILED, State.CANCELLED)
+
+
+class TaskQuerySet(models.QuerySet["Task"]):
+    """Adjectives for tasks."""
+
+    def pending(self) -> "TaskQuerySet":
+        """Not yet taken by a worker: scheduled, ready or blocked."""
+        return self.filter(state__in=WAITING)
+
+    def scheduled(self) -> "TaskQuerySet":
+        return self.filter(state=State.SCHEDULED)
+
+    def ready(self) -> "TaskQuerySet":
+        return self.filter(state=State.READY)
+
+    def running(self) -> "TaskQuerySet":
+        return self.filter(state=State.RUNNING)
+
+    def failed(self) -> "TaskQuerySet":
+        return self.filter(state=State.FAILED)
+
+    def successful(self) -> "TaskQuerySet":
+        return self.filter(state=State.SUCCESSFUL)
+
+    def cancelled(self) -> "TaskQuerySet":
+        return self.filter(state=State.CANCELLED)
+
+    def finished(self) -> "TaskQuerySet":
+        return self.filter(state__in=FINISHED)
+
+    def retried(self) -> "TaskQuerySet":
+        """Tried more than once."""
+        return self.filter(attempt__gt=1)
+
+    def retrying(self) -> "TaskQuerySet":
+        """Failed before, and waiting to be tried again."""
+        return self.filter(state=State.SCHEDULED, attempt__gte=1)
+
+    def due(self, now: Any) -> "TaskQuerySet":
+        """Scheduled, and their time has come. ``now``: a datetime or the database's clock."""
+        return self.filter(state=State.SCHEDULED, run_after__lte=now)
+
+
+class TaskManager(QueueManager.from_queryset(TaskQuerySet)):  # type: ignore[misc]
+    pass
+
+
+class Task(models.Model):
+    """One stored call. Order of service within a queue: ``priority DESC, run_after, id``."""
+
+    id = models.BigAutoField(primary_key=True)
+    state = models.CharField(_("state"), max_length=10, choices=State, default=State.READY)
+    queue_name = models.CharField(_("queue"), max_length=NAME_LENGTH, default="default")
+    priority = models.SmallIntegerField(_("priority"), default=0)
+    run_after = models.DateTimeField(_("run after"), default=timezone.now)
+    task_path = models.CharField(_("task"), max_length=PATH_LENGTH)
+    backend_alias = models.CharField(_("backend"), max_length=NAME_LENGTH, default="default")
+    args_kwargs = JSONTextField(_("arguments"))
+
+    attempt = models.PositiveIntegerField(_("attempt"), default=0)  # tries begun; the present one while it runs
+    max_attempts = models.PositiveIntegerField(_("most attempts"), default=1)
+    crashes = models.PositiveSmallIntegerField(_("crashes"), default=0)  # tries that ended with the worker's death
+    claim_no = models.PositiveIntegerField(_("claim number"), default=0)  # the fencing token
+    worker = models.ForeignKey(
+        "locqueue.Worker",
+        verbose_name=_("worker"),
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        # History must not hold worker rows, nor their deletion rewrite millions of tasks (CASES H1).
+        db_constraint=False,
+        # The partial index below is the one that is wanted; a plain one would be written at every claim.
+        db_index=False,
+        related_name="+",
+    )
+    worker_ids = models.TextField(_("workers"), default="", blank=True)  # a name a line, one for each attempt
+
+    enqueued_at = models.DateTimeField(_("added"), default=timezone.now)
+    started_at = models.DateTimeField(_("started"), null=True, blank=True)  # the first attempt's start
+    last_attempted_at = models.DateTimeField(_("last attempt"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+
+    return_value = JSONTextField(_("result"), null=True, blank=True)
+    error_class = models.CharField(_("error"), max_length=PATH_LENGTH, default="", blank=True)
+    error_message = models.CharField(_("error message"), max_length=200, default="", blank=True)  # its first line
+    metadata = JSONTextField(_("metadata"), null=True, blank=True)
+    cancel_requested = models.BooleanField(_("asked to stop"), default=False)
+
+    objects: ClassVar[TaskManager] = TaskManager()
+
+    class Meta:
+        verbose_name = _("task")
+        verbose_name_plural = _("All tasks")
+        default_permissions = ("view", "delete")
+        permissions = [
+            ("retry_task", _("Can retry tasks")),
+            ("run_task", _("Can run tasks now and change their time")),
+            ("cancel_task", _("Can cancel tasks")),
+        ]
+        # Each holds only the rows that its statement looks for and is sorted as that statement asks: a claim
+        # never sorts, and costs the same beside a million finished or scheduled rows.
+        indexes = [
+            PartialIndex(
+                name="locqueue_task_ready",
+                fields=["queue_name", "-priority", "run_after", "id"],
+                where=Q(state=State.READY),
+                otherwise=["state", "queue_name", "-priority", "run_after", "id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_scheduled",
+                fields=["run_after", "id"],
+                where=Q(state=State.SCHEDULED),
+                otherwise=["state", "run_after", "id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_running",
+                fields=["worker", "id"],
+                where=Q(state=State.RUNNING),
+                otherwise=["state", "worker", "id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_finished",
+                fields=["state", "-finished_at", "-id"],
+                where=Q(state__in=FINISHED),
+                otherwise=["state", "-finished_at", "-id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_retried",
+                fields=["-id"],
+                where=Q(attempt__gt=1),
+                otherwise=["attempt", "-id"],
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"
+
+    @property
+    def name(self) -> str:
+        """The function's name, without its module."""
+        return self.task_path.rpartition(".")[2]
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in FINISHED
+
+    @property
+    def is_retrying(self) -> bool:
+        """Failed before, and waiting to be tried again."""
+        return self.state == State.SCHEDULED and self.attempt >= 1
+
+    @property
+    def worker_names(self) -> list[str]:
+        """The workers that tried it, the first attempt's first."""
+        return self.worker_ids.splitlines()
+
+
+class PendingTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("pending task")
+        verbose_name_plural = _("Pending tasks")
+
+
+class RunningTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("running task")
+        verbose_name_plural = _("Running tasks")
+
+
+class FailedTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("failed task")
+        verbose_name_plural = _("Failed tasks")
+
+
+class RetriedTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("retried task")
+        verbose_name_plural = _("Retried tasks")

@@ -1,0 +1,48 @@
+"""A process that runs tasks."""
+
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.models.database import QueueManager
+from django_locqueue.models.task import NAME_LENGTH
+
+
+class WorkerQuerySet(models.QuerySet["Worker"]):
+    """Adjectives for workers. ``now``: a datetime or the database's clock."""
+
+    def live(self, now: Any) -> "WorkerQuerySet":
+        return self.filter(stopped_at=None, lease_until__gt=now)
+
+    def expired(self, now: Any) -> "WorkerQuerySet":
+        """Silent for longer than their lease: their tasks are to be rescued."""
+        return self.filter(stopped_at=None, lease_until__lte=now)
+
+
+class Worker(models.Model):
+    """One process that runs tasks. Its claims are honoured until ``lease_until``, which each heartbeat extends."""
+
+    id = models.BigAutoField(primary_key=True)
+    # Not unique: a new container may have the host name and the pid of a dead one.
+    name = models.CharField(_("name"), max_length=NAME_LENGTH)
+    queues = models.TextField(_("queues"), default="", blank=True)  # comma-separated; empty: all
+    threads = models.PositiveSmallIntegerField(_("threads"), default=1)
+    version = models.CharField(_("version"), max_length=32, default="", blank=True)
+    started_at = models.DateTimeField(_("started"), default=timezone.now)
+    heartbeat_at = models.DateTimeField(_("heartbeat"), default=timezone.now)
+    lease_until = models.DateTimeField(_("lease until"), default=timezone.now)
+    stopping = models.BooleanField(_("stopping"), default=False)
+    stopped_at = models.DateTimeField(_("stopped"), null=True, blank=True)
+
+    objects = QueueManager.from_queryset(WorkerQuerySet)()
+
+    class Meta:
+        verbose_name = _("worker")
+        verbose_name_plural = _("Workers")
+        default_permissions = ("view",)
+        indexes = [models.Index(fields=["stopped_at", "lease_until"], name="locqueue_worker_lease")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,86 @@
+"""What a task may be called with and may return: JSON, unchanged by the journey.
+
+Rule: what comes out equals what went in, or it is refused at the call, before any SQL (CASES D1, D2, D6). A NUL
+character and a lone surrogate are kept: the text that is stored is ASCII, so no database sees them.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from the call
+
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+
+
+def dump(value: Any) -> str:
+    """Return ``value`` as compact ASCII JSON. Raises TypeError or ValueError for what JSON cannot hold."""
+    return _encode(value)
+
+
+def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return the stored form of a call: ``{"args": [...], "kwargs": {...}}``.
+
+    Raises TypeError (wrong type) or ValueError (NaN, infinity, too deep), naming the argument.
+    """
+    for position, value in enumerate(args):
+        _refuse_unfaithful(value, f"args[{position}]", MAX_DEPTH)
+    for name, value in kwargs.items():
+        _refuse_unfaithful(value, name, MAX_DEPTH)
+    return _encode({"args": list(args), "kwargs": dict(kwargs)})
+
+
+def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else (CASES D7)."""
+    call = json.loads(text)
+    match call:
+        case {"args": list() as args, "kwargs": dict() as kwargs}:
+            return args, kwargs
+    raise ValueError(f'the stored call must be {{"args": [...], "kwargs": {{...}}}}, got {text[:80]!r}')
+
+
+def _refuse_unfaithful(value: Any, path: str, depth: int) -> None:
+    kind = type(value)
+    if kind in (str, int, bool) or value is None:
+        return
+    if kind is float:
+        if not math.isfinite(value):
+            raise ValueError(f"Argument {path} is {value!r}, which JSON cannot hold. Pass None or a string.")
+        return
+    if depth == 0:
+        raise ValueError(f"Argument {path} is nested deeper than {MAX_DEPTH} levels.")
+    if kind is list:
+        for position, item in enumerate(value):
+            _refuse_unfaithful(item, f"{path}[{position}]", depth - 1)
+        return
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise TypeError(f"Argument {path} has the key {key!r} of type {kind_of(key)}; JSON keys are strings.")
+            _refuse_unfaithful(item, f"{path}[{key!r}]", depth - 1)
+        return
+    raise TypeError(
+        f"Argument {path} is of type {kind_of(value)}, which does not survive JSON. "
+        f"Pass {_INSTEAD.get(kind.__name__, 'a string, number, boolean, None, list or dict')}."
+    )
+
+
+def kind_of(value: Any) -> str:
+    """Return the type of ``value`` as a person writes it: ``tuple``, ``uuid.UUID``."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+_INSTEAD = {
+    "tuple": "a list (a tuple would come back as one)",
+    "set": "a list",
+    "frozenset": "a list",
+    "bytes": "a string, e.g. base64",
+    "datetime": "value.isoformat()",
+    "date": "value.isoformat()",
+    "time": "value.isoformat()",
+    "timedelta": "value.total_seconds()",
+    "UUID": "str(value)",
+    "Decimal": "str(value)",
+}
