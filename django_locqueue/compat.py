@@ -48,10 +48,13 @@ except ImportError:
             "Django before 6.0 has no task framework. Install its backport: pip install 'django-locqueue[backport]'"
         ) from error
 
+IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
+
 __all__ = [
     "DEFAULT_TASK_BACKEND_ALIAS",
     "DEFAULT_TASK_PRIORITY",
     "DEFAULT_TASK_QUEUE_NAME",
+    "IS_DJANGO",
     "TASK_MAX_PRIORITY",
     "TASK_MIN_PRIORITY",
     "TASK_REFRESH_ATTRS",
