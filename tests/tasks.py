@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -309,40 +310,17 @@ def create_group_atomically(name: str, then: str = "return") -> Any:
             sys.exit(1)
         case "unstorable":
             return object()
-        case "lose the lease":
-            _lose_every_lease()
         case "snooze":
             raise Snooze(60)
     return name
-
-
-def _lose_every_lease() -> None:
-    # From a thread of its own, as another worker would: past this task's transaction.
-    from django_locqueue.models import State, Task
-
-    if connection.vendor == "sqlite":  # one writer at a time: it cannot be done from outside
-        Task.objects.filter(state=State.RUNNING).update(claim_no=99)
-        return
-
-    def steal() -> None:
-        try:
-            Task.objects.filter(state=State.RUNNING).update(claim_no=99)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=steal)
-    thread.start()
-    thread.join()
 
 
 @task
 def swallow_an_error_in_atomic(name: str) -> str:
     with transaction.atomic():
         Group.objects.create(name=name)
-        try:
+        with suppress(IntegrityError):
             Group.objects.create(name=name)
-        except IntegrityError:
-            pass
     return "went on"
 
 

@@ -1,12 +1,22 @@
 """The asynchronous half of the contract: the same facts, awaited."""
 
+import asyncio
+
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from django_locqueue import compat
 from tests import tasks
 from tests.running import run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+async def no_connection_left_behind():
+    yield
+    await sync_to_async(connections.close_all)()  # of the thread that asgiref keeps
 
 
 async def test_an_enqueued_task_is_ready():
@@ -39,17 +49,15 @@ async def test_arguments_are_refused_as_in_the_synchronous_form():
 @pytest.mark.parametrize("definition", [tasks.echo, tasks.echo_async, tasks.plain], ids=lambda task: task.name)
 async def test_a_refreshed_result_has_what_the_run_left(definition):
     result = await definition.aenqueue("hello")
-    import asyncio
-
     await asyncio.to_thread(run_next)
     await result.arefresh()
     assert result.status == compat.TaskResultStatus.SUCCESSFUL
     assert result.return_value == "hello"
 
 
-def test_an_asynchronous_task_that_fails_has_its_own_error():
-    result = tasks.fail_async.enqueue("from a coroutine")
-    run_next()
-    result.refresh()
+async def test_an_asynchronous_task_that_fails_has_its_own_error():
+    result = await tasks.fail_async.aenqueue("from a coroutine")
+    await asyncio.to_thread(run_next)
+    await result.arefresh()
     assert result.errors[0].exception_class is ValueError
     assert "from a coroutine" in result.errors[0].traceback
