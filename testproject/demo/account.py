@@ -149,9 +149,12 @@ def count_networks(mark: Mark) -> dict[str, int]:
 
 
 def places(log: "QuerySet[AccessLog]", name: str) -> list[Place]:
-    """Return the places with their requests, the most first; ``""`` is no place known."""
-    rows = log.values_list(name).annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
-    return [Place(*row) for row in rows.order_by("-requests")]
+    """Return the places with their requests, the most first. Where there is no name, the location's state says why."""
+    rows = log.values_list(name, "location__state").annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
+    return [
+        Place(place or f"({state or 'no address'})", requests, addresses)
+        for place, state, requests, addresses in rows.order_by("-requests", name)
+    ]
 
 
 QUIET_SECONDS = 60
