@@ -115,9 +115,9 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)
 
-    def check(self, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's ``OPTIONS``; Django's own check of the task framework calls it."""
-        yield from _check_options(self.alias, self.options)
+        return list(_check_options(self.alias, self.options))
 
     def _call(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         options = task if isinstance(task, TaskDefinition) else None
@@ -164,9 +164,7 @@ def _backoff_problem(backoff: Any) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
 def did_you_mean(key: str, known: Iterable[str]) -> str:

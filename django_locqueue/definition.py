@@ -17,7 +17,7 @@ Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDefinition(compat.Task):  # type: ignore[misc]
+class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     """A function that can be enqueued, with its options. Made by :func:`task`, varied by :meth:`using`.
 
     ``max_attempts``: tries that may fail before the task does; None: the backend's ``MAX_ATTEMPTS``.
@@ -44,7 +44,7 @@ class TaskDefinition(compat.Task):  # type: ignore[misc]
         metadata: Mapping[str, Any] | None = None,
     ) -> "TaskDefinition":
         """Return a copy with other defaults; None leaves one as it is."""
-        changes = {
+        changes: dict[str, Any] = {
             "priority": priority,
             "queue_name": queue_name,
             "run_after": run_after,
@@ -117,7 +117,7 @@ def resolve(path: str) -> Any:
     """
     try:
         found = import_string(path)
-    except BaseException as error:  # noqa: BLE001 - the module's own code runs here
+    except BaseException as error:
         raise UnknownTask(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     if not isinstance(found, compat.Task):
         raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")

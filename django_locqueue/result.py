@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_locqueue import compat
-from django_locqueue.definition import UnknownTask, placeholder, resolve, restored
+from django_locqueue.definition import placeholder, resolve, restored
+from django_locqueue.exceptions import UnknownTask
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, get_store
@@ -22,7 +23,7 @@ STATUSES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc]
+class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
     """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
 
     def cancel(self, reason: str = "") -> bool:

@@ -72,10 +72,10 @@ class Service:
         except Exception as error:
             self.failures += 1
             if self.failures == 1:
-                logger.error("The %s failed and goes on trying: %s", self.name, describe(error), exc_info=True)
+                logger.exception("The %s failed and goes on trying: %s", self.name, describe(error))
             close_connections()
             self.on_failure(error)
-            return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)  # noqa: S311
+            return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
@@ -87,11 +87,9 @@ def close_connections() -> None:
     for connection in connections.all(initialized_only=True):
         try:
             connection.close()
-        except Exception:  # noqa: BLE001 - it is being thrown away
+        except Exception:
             connection.connection = None
 
 
 def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip()}" if str(error).strip() else type(error).__name__
-
-

@@ -60,9 +60,7 @@ class WorkerLog:
             case Kind.CANCELLED:
                 self._line(logging.INFO, "cancel", what, claimed.queue_name, seconds, error)
             case Kind.SNOOZED:
-                self._line(
-                    logging.INFO, "snooze", what, claimed.queue_name, seconds, f"again in {span(outcome.delay)}"
-                )
+                self._line(logging.INFO, "snooze", what, claimed.queue_name, seconds, f"again in {span(outcome.delay)}")
             case Kind.RELEASED:
                 self._count("put back")
                 self._line(logging.INFO, "release", what, claimed.queue_name, seconds, "put back in the queue")
@@ -104,9 +102,7 @@ class WorkerLog:
         with self._lock:
             self.counts[word] += number
 
-    def _line(
-        self, level: int, word: str, what: str, queue: str, seconds: float, text: str, error: Any = None
-    ) -> None:
+    def _line(self, level: int, word: str, what: str, queue: str, seconds: float, text: str, error: Any = None) -> None:
         if task_logger.isEnabledFor(level):
             task_logger.log(
                 level,

@@ -24,7 +24,7 @@ def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter:
         wait = most
     else:
         wait = min(base * factor**steps, most)
-    spread = random.uniform(-1, 1) if jitter is None else jitter  # noqa: S311 - spreads load, keeps no secret
+    spread = random.uniform(-1, 1) if jitter is None else jitter
     return min(most, max(0.0, wait * (1 + backoff["JITTER"] * spread)))
 
 

@@ -23,9 +23,7 @@ class Acker(Service):
 
     name = "acker"
 
-    def __init__(
-        self, store: Store, busy: Callable[[], int], on_stored: Callable[[Execution, bool], None]
-    ) -> None:
+    def __init__(self, store: Store, busy: Callable[[], int], on_stored: Callable[[Execution, bool], None]) -> None:
         super().__init__()
         self.store = store
         self.busy = busy

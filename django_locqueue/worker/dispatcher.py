@@ -31,7 +31,7 @@ class Dispatcher(Service):
         self.owner = owner
         self.queues = queues
         self.exclude_queues = exclude_queues
-        self.least, self.most = conf.worker.POLL_SECONDS
+        self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
@@ -43,9 +43,7 @@ class Dispatcher(Service):
             return self.least
         if not free:
             return IDLE_SECONDS  # a slot that becomes free wakes us
-        claimed = self.store.claim(
-            owner, free, queues=self.queues, exclude_queues=self.exclude_queues, now=now
-        )
+        claimed = self.store.claim(owner, free, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
         for task in claimed:
             self.pool.submit(task)
         self.found_nothing = len(claimed) < free

@@ -37,7 +37,7 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(compat.TaskContext):  # type: ignore[misc]
+class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
     """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
 
     execution: Execution

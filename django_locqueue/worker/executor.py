@@ -15,10 +15,10 @@ from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition, resolve
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask
+from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.result import STATUSES, running_result
-from django_locqueue.models import State
 from django_locqueue.service import close_connections
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
@@ -35,7 +35,7 @@ class Executor:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it (CASES F5).
             execution.outcome = contextvars.Context().run(self._run, execution)
-        except BaseException as error:  # noqa: BLE001 - a fault of ours in here must fail this task and no other
+        except BaseException as error:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
             execution.outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         execution.ended = time.monotonic()
@@ -63,7 +63,7 @@ class Executor:
     def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
         try:
             value = perform()
-        except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt too end the task, not us
+        except BaseException as error:
             return self._after_error(execution, options, error)
         return self._normalise(options, value)
 
@@ -76,7 +76,7 @@ class Executor:
                     raise outcome.exception
                 if not self.backend.store.ack([(execution.claimed, outcome)]):
                     raise LeaseLost(f"#{execution.claimed.id} was taken from this worker; its work is rolled back.")
-        except BaseException as error:  # noqa: BLE001 - as above
+        except BaseException as error:
             return self._after_error(execution, options, error)
         execution.recorded = True
         return outcome
@@ -84,7 +84,7 @@ class Executor:
     def _normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
             text = payload.dump(compat.normalize_json(value))
-        except Exception as error:  # noqa: BLE001 - normalising reads the value, which is the task's own object
+        except Exception as error:
             failure = TypeError(f"The return value cannot be stored as JSON: {type(error).__name__}: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
         keep = (options is None or options.keep_result) and self.backend.retention["successful"] != 0
@@ -135,16 +135,14 @@ class Executor:
                 object.__setattr__(result, "_return_value", json.loads(outcome.return_value))
             if outcome.error is not None:
                 result.errors.append(
-                    compat.TaskError(
-                        exception_class_path=outcome.error.class_path, traceback=outcome.error.traceback
-                    )
+                    compat.TaskError(exception_class_path=outcome.error.class_path, traceback=outcome.error.traceback)
                 )
         if outcome.exception is None:
             compat.task_finished.send_robust(type(self.backend), task_result=result)
         else:
             try:
                 raise outcome.exception
-            except BaseException:  # noqa: BLE001 - the task's own: receivers ask sys.exc_info() for it
+            except BaseException:
                 compat.task_finished.send_robust(type(self.backend), task_result=result)
         clean_connections()
 
@@ -168,7 +166,7 @@ def clean_connections() -> None:
         try:
             if not _is_clean(connection):
                 connection.close()
-        except Exception:  # noqa: BLE001 - a connection that cannot tell is thrown away
+        except Exception:
             close_connections()
 
 

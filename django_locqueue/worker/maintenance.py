@@ -37,7 +37,7 @@ class Maintenance(Service):
         self.on_ready = on_ready
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = 0.0
-        self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)  # noqa: S311 - parts the workers
+        self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
 
     def run_once(self, now: datetime | None = None) -> float:
         more = self._promote(now) | self._rescue(now) | self._prune(now)
@@ -56,7 +56,7 @@ class Maintenance(Service):
     def _rescue(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_rescue:
             return False
-        self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)  # noqa: S311 - as above
+        self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
         rescued = self.store.rescue(max_crashes=self.max_crashes, now=now)
         for task in rescued:
             signals.task_rescued.send_robust(

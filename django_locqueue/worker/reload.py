@@ -34,7 +34,9 @@ def run_parent() -> int:
         signal.signal(number, pass_on)
     environment = {**os.environ, autoreload.DJANGO_AUTORELOAD_ENV: "true"}
     while True:
-        child = subprocess.Popen(autoreload.get_child_arguments(), env=environment, close_fds=False)
+        child = subprocess.Popen(  # noqa: S603 - this very command
+            autoreload.get_child_arguments(), env=environment, close_fds=False
+        )
         code = child.wait()
         if code != CODE_CHANGED:
             return code

@@ -107,7 +107,7 @@ class Worker:
     def _is_drained(self) -> bool:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
             return False
-        ready = [name for name, _, _ in self.store.ready_queues() if self._serves(name)]
+        ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
         if ready:
             self.dispatcher.wake()
         return not ready and not self.pool.busy

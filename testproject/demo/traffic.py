@@ -137,7 +137,7 @@ def send(
                 return
             try:
                 visit(client)
-            except BaseException as fault:  # noqa: BLE001 - raised again in the thread that waits
+            except BaseException as fault:
                 faults.append(fault)
                 return
             finally:

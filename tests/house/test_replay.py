@@ -5,25 +5,28 @@ from pathlib import Path
 import pytest
 
 from testproject.demo import replay
+from testproject.demo.client import Answer, Client
 
 LINE = '203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a%20b?c=d HTTP/1.1" 200 12 "http://example.com/" "Agent/1"\n'
 
 
-class FakeClient:
+class NotingClient(Client):
     """Notes what it is asked to send."""
 
     def __init__(self):
+        super().__init__(port=0)
         self.sent = []
 
-    def request(self, visitor, path, *, method, referrer):
+    def request(self, visitor, path, *, method="GET", form=None, referrer=""):
         self.sent.append((visitor.address, visitor.agent, method, path, referrer))
+        return Answer(200, "", "")
 
 
 def sent(tmp_path: Path, text: str):
     path = tmp_path / "access.log"
     path.write_text(text)
     log = replay.read(path)
-    client = FakeClient()
+    client = NotingClient()
     for visit in log.visits:
         visit(client)
     return log, client.sent

@@ -133,7 +133,7 @@ class Command(BaseCommand):
         logger = logging.getLogger("django_locqueue")
         if logger.hasHandlers():
             return None
-        handler = logging.StreamHandler(self.stderr._out)  # type: ignore[attr-defined]
+        handler: logging.Handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", options["verbosity"]))
         logger.addHandler(handler)
         logger.setLevel(LEVELS[options["verbosity"]])
