@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, overload
 
 from django.db import transaction
 from django.utils.module_loading import import_string
@@ -71,6 +71,26 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         payload.dump_call(args, kwargs)
         alias = getattr(self.get_backend(), "database", None)
         transaction.on_commit(partial(self.enqueue, *args, **kwargs), using=alias)
+
+
+@overload
+def task(function: Callable[..., Any], /) -> TaskDefinition: ...
+
+
+@overload
+def task(
+    *,
+    priority: int = ...,
+    queue_name: str = ...,
+    backend: str = ...,
+    takes_context: bool = ...,
+    max_attempts: int | None = ...,
+    backoff: Backoff = ...,
+    retry_on: type[BaseException] | Iterable[type[BaseException]] = ...,
+    atomic: bool = ...,
+    keep_result: bool = ...,
+    metadata: Mapping[str, Any] | None = ...,
+) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
 def task(function: Any = None, **options: Any) -> Any:

@@ -21,6 +21,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django_locqueue",
     "django_locqueue.accesslog",
+    "testproject.shop",
 ]
 MIDDLEWARE = [
     "django_locqueue.accesslog.middleware.AccessLogMiddleware",

@@ -35,7 +35,8 @@ class Mark:
 
     @property
     def tasks(self) -> "QuerySet[Task]":
-        return Task.objects.filter(id__gt=self.task_id)
+        tasks: QuerySet[Task] = Task.objects.filter(id__gt=self.task_id)
+        return tasks
 
     @property
     def log(self) -> "QuerySet[AccessLog]":
@@ -131,14 +132,14 @@ def example(counter: "Counter[Key]") -> str:
 
 
 def count_tasks(mark: Mark) -> list[TaskCounts]:
-    rows = mark.tasks.values("task_path").annotate(
-        successful=Count("id", filter=Q(state=State.SUCCESSFUL)),
-        failed=Count("id", filter=Q(state=State.FAILED)),
-        cancelled=Count("id", filter=Q(state=State.CANCELLED)),
-        retried=Count("id", filter=Q(attempt__gt=1)),
-        unfinished=Count("id", filter=~Q(state__in=FINISHED)),
+    rows = mark.tasks.values_list("task_path").annotate(
+        Count("id", filter=Q(state=State.SUCCESSFUL)),
+        Count("id", filter=Q(state=State.FAILED)),
+        Count("id", filter=Q(state=State.CANCELLED)),
+        Count("id", filter=Q(attempt__gt=1)),
+        Count("id", filter=~Q(state__in=FINISHED)),
     )
-    counts = [TaskCounts(name=row.pop("task_path").rpartition(".")[2], **row) for row in rows]
+    counts = [TaskCounts(path.rpartition(".")[2], *numbers) for path, *numbers in rows]
     return sorted(counts, key=lambda each: (-each.total, each.name))
 
 
@@ -149,9 +150,12 @@ def count_networks(mark: Mark) -> dict[str, int]:
 
 
 def places(log: "QuerySet[AccessLog]", name: str) -> list[Place]:
-    """Return the places with their requests, the most first; ``""`` is no place known."""
-    rows = log.values_list(name).annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
-    return [Place(*row) for row in rows.order_by("-requests")]
+    """Return the places with their requests, the most first. Where there is no name, the location's state says why."""
+    rows = log.values_list(name, "location__state").annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
+    return [
+        Place(place or f"({state or 'no address'})", requests, addresses)
+        for place, state, requests, addresses in rows.order_by("-requests", name)
+    ]
 
 
 QUIET_SECONDS = 60
