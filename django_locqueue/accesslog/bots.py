@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
-_words = (
-    r"bot\b|bot/|crawl|spider|slurp|scrape|archiver|curl/|wget|python-|python/|aiohttp|httpx|urllib|go-http|java/|okhttp"
+_words = (  # CUBOT makes phones
+    r"(?<!cu)bot\b|crawl|spider|slurp|scrape|archiver|curl/|wget|python-|python/|aiohttp|httpx|urllib|go-http|java/|okhttp"
     r"|libwww|perl/|ruby|php/|guzzle|axios|node-fetch|headless|phantomjs|selenium|lighthouse|monitor|uptime|pingdom"
-    r"|statuscake|kube-probe|healthcheck|zabbix|nagios|prometheus|scan|nmap|nikto|sqlmap|masscan|feed|rss|preview"
+    r"|statuscake|kube-probe|healthcheck|zabbix|nagios|prometheus|scan|nmap|nikto|sqlmap|masscan|feed|\brss|preview"
     r"|facebookexternalhit|gptbot|claudebot|bytespider|postman|insomnia|httpie"
 )
 _bots = re.compile(_words, re.IGNORECASE)
