@@ -60,7 +60,7 @@ class QueueAdmin(PlainListAdmin):
         if not request.user.has_perm(PERMISSION):
             return self.list_display
 
-        @admin.display(description="")
+        @admin.display(description="", empty_value="")
         def buttons(queue: Queue) -> Any:
             verb, label = ("resume", _("Resume")) if queue.paused_at else ("pause", _("Pause…"))
             return format_html(

@@ -110,7 +110,7 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
         # A form cannot stand inside the list's form: each button sends that one to an address of its own.
         back = urlencode({"next": request.get_full_path()})
 
-        @admin.display(description="")
+        @admin.display(description="", empty_value="")
         def buttons(task: Task) -> Any:
             return format_html_join(
                 " ",
