@@ -23,7 +23,7 @@ class DatabaseNow(Func):
     arity = 0
     output_field = DateTimeField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
         return now_sql(connection), ()
 
 

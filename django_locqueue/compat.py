@@ -3,8 +3,6 @@
 Names are those of Django; the backport calls two of its exceptions differently.
 """
 
-from typing import TYPE_CHECKING
-
 from django.core.exceptions import ImproperlyConfigured
 
 try:
@@ -24,12 +22,15 @@ try:
     from django.tasks.signals import task_enqueued, task_finished, task_started
     from django.utils.json import normalize_json
 except ImportError:
-    if TYPE_CHECKING:
-        raise
     try:
-        from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, TaskResultStatus, task_backends
-        from django_tasks.backends.base import BaseTaskBackend
-        from django_tasks.base import (
+        from django_tasks import (  # type: ignore[assignment]
+            DEFAULT_TASK_BACKEND_ALIAS,
+            DEFAULT_TASK_QUEUE_NAME,
+            TaskResultStatus,
+            task_backends,
+        )
+        from django_tasks.backends.base import BaseTaskBackend  # type: ignore[assignment]
+        from django_tasks.base import (  # type: ignore[assignment]
             DEFAULT_TASK_PRIORITY,
             TASK_MAX_PRIORITY,
             TASK_MIN_PRIORITY,
@@ -39,8 +40,11 @@ except ImportError:
             TaskError,
             TaskResult,
         )
-        from django_tasks.exceptions import InvalidTaskError as InvalidTask
-        from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
+        from django_tasks.exceptions import InvalidTaskError as InvalidTask  # type: ignore[assignment]
+        from django_tasks.exceptions import (  # type: ignore[assignment]
+            TaskResultDoesNotExist,
+            TaskResultMismatch,
+        )
         from django_tasks.signals import task_enqueued, task_finished, task_started
         from django_tasks.utils import normalize_json
     except ImportError as error:
@@ -48,10 +52,13 @@ except ImportError:
             "Django before 6.0 has no task framework. Install its backport: pip install 'django-locqueue[backport]'"
         ) from error
 
+IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
+
 __all__ = [
     "DEFAULT_TASK_BACKEND_ALIAS",
     "DEFAULT_TASK_PRIORITY",
     "DEFAULT_TASK_QUEUE_NAME",
+    "IS_DJANGO",
     "TASK_MAX_PRIORITY",
     "TASK_MIN_PRIORITY",
     "TASK_REFRESH_ATTRS",

@@ -52,7 +52,7 @@ def first_line(error: BaseException) -> str:
     """Return the first line of the error's text, or a note if its text cannot be had."""
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - user code: __str__ may do anything
+    except Exception:
         return "(the exception's text could not be read)"
     lines = text.splitlines()
     return shortened(lines[0] if lines else "", MESSAGE_LENGTH)
@@ -68,7 +68,7 @@ def shortened(text: str, length: int) -> str:
 def _format(error: BaseException) -> str:
     try:
         text = "".join(traceback_module.format_exception(error))
-    except BaseException as second:  # noqa: BLE001 - hostile __str__, cycles, recursion: the report must not fail
+    except BaseException as second:
         text = f"{type(error).__qualname__}: (the traceback could not be formatted: {type(second).__name__})\n"
     half = TRACEBACK_LENGTH // 2
     if len(text) > TRACEBACK_LENGTH:

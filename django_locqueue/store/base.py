@@ -103,9 +103,7 @@ def repeated(
             except DatabaseError as error:
                 if not store.is_transient(error):
                     raise
-            threading.Event().wait(seconds * random.uniform(0.5, 1.5))  # noqa: S311 - parts two victims
+            threading.Event().wait(seconds * random.uniform(0.5, 1.5))
         return verb(store, *args, **kwargs)
 
-    return run
-
-
+    return run  # type: ignore[return-value]

@@ -10,13 +10,16 @@ from django_locqueue.store.values import Call, Enqueued
 BATCH = 1000  # rows a statement: 11 parameters each, under PostgreSQL's 65,535 and SQLite's 32,766
 
 _COLUMNS = (
-    "state, run_after, enqueued_at, task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata, "
+    "state, run_after, enqueued_at, "
+    "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata, "
     "attempt, crashes, claim_no, worker_ids, error_class, error_message, cancel_requested"
 )
 _CONSTANTS = "0, 0, 0, '', '', '', FALSE"
 
 
 class Enqueuing(StoreBase):
+    time_parameter = "%s"  # with a cast where the database cannot tell the type of a bare parameter
+
     @repeated
     def enqueue(self, call: Call) -> Enqueued:
         """Store one call, in the caller's transaction if there is one."""
@@ -50,7 +53,9 @@ class Enqueuing(StoreBase):
             else:
                 # Whether its time has come is judged by the database's clock, here and at promotion.
                 due = self.dump_time(call.run_after)
-                times = f"CASE WHEN {self.time_parameter} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END, {self.time_parameter}, {now}"
+                at = self.time_parameter
+                state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
+                times = f"{state}, {at}, {now}"
                 params += [due, due]
             rows.append(f"({times}, %s, %s, %s, %s, %s, %s, %s, {_CONSTANTS})")
             params += [
@@ -63,5 +68,3 @@ class Enqueuing(StoreBase):
                 call.metadata,
             ]
         return f"INSERT INTO {Task._meta.db_table} ({_COLUMNS}) VALUES {', '.join(rows)}", params
-
-    time_parameter = "%s"  # with a cast where the database cannot tell the type of a bare parameter

@@ -62,7 +62,7 @@ class MySQLStore(Store):
                 claim_no=task.claim_no + 1,
                 attempt=task.attempt + 1,
                 worker_ids=f"{task.worker_ids}{owner.name}\n",
-                started_at=task.started_at or at,
+                started_at=at if task.started_at is None else task.started_at,
                 last_attempted_at=at,
             )
             for task in self._claimed([row[:-1] for row in rows])

@@ -32,7 +32,14 @@ class Recovering(StoreBase):
 
     @repeated
     def register_worker(
-        self, name: str, *, lease: float, queues: str = "", threads: int = 1, version: str = "", now: datetime | None = None
+        self,
+        name: str,
+        *,
+        lease: float,
+        queues: str = "",
+        threads: int = 1,
+        version: str = "",
+        now: datetime | None = None,
     ) -> Worker:
         """Add a worker whose lease of ``lease`` seconds begins now."""
         time = self.time(now)
@@ -128,9 +135,7 @@ class Recovering(StoreBase):
         return (first - (now or self.now())).total_seconds()
 
     @repeated
-    def prune(
-        self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None
-    ) -> int:
+    def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
         """Delete finished tasks older than ``retention`` days of their state, at most ``limit`` of each.
 
         ``retention``: ``{"successful": 7, "failed": None, ...}``; None keeps them. Return how many were deleted.

@@ -1,9 +1,9 @@
-"""What a worker does to its tasks: claim, ack, release. Each write about a claimed task is fenced by its claim number."""
+"""What a worker does to its tasks: claim, ack, release. Every outcome write is fenced by the claim number."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, TextField, Value
 
@@ -14,6 +14,7 @@ from django_locqueue.store.values import Claimed
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
 TABLE = Task._meta.db_table
+MIN_PRIORITY = -100  # as in django.tasks
 
 # Walks from one queue name to the next through the ready index (a skip scan): its cost is the number of queues that
 # have ready tasks, not the number of tasks.
@@ -42,6 +43,14 @@ class Owner:
     name: str
 
 
+class Head(NamedTuple):
+    """The first ready task of a queue."""
+
+    queue_name: str
+    priority: int
+    run_after: datetime
+
+
 class Serving(StoreBase):
     def claim(
         self,
@@ -57,32 +66,26 @@ class Serving(StoreBase):
         A claim reads one queue through its index and never sorts. Between queues the higher priority goes first,
         then the one whose first task has waited longest.
         """
-        tops = [
-            [priority, run_after, name]
-            for name, priority, run_after in self.ready_queues()
-            if (not queues or name in queues) and name not in exclude_queues
+        waiting = [
+            head
+            for head in self.ready_queues()
+            if (not queues or head.queue_name in queues) and head.queue_name not in exclude_queues
         ]
         claimed: list[Claimed] = []
-        while tops and len(claimed) < limit:
-            tops.sort(key=lambda top: (-top[0], top[1]))
-            name = tops[0][2]
-            floor = tops[1][0] if len(tops) > 1 else None
-            wanted = limit - len(claimed)
-            got = self.claim_from(name, owner, wanted, floor, now)
-            claimed += got
-            if len(got) < wanted:
-                if floor is None:
-                    break
-                tops[0][0] = floor - 1  # all that is left in it is below the next queue's first
-                if tops[0][0] < -100:
-                    del tops[0]
+        while waiting and len(claimed) < limit:
+            first, *rest = sorted(waiting, key=lambda head: (-head.priority, head.run_after))
+            floor = rest[0].priority if rest else None
+            claimed += self.claim_from(first.queue_name, owner, limit - len(claimed), floor, now)
+            # If there is still room, all that is left in this queue is below the next queue's first.
+            left = [] if floor is None or floor <= MIN_PRIORITY else [first._replace(priority=floor - 1)]
+            waiting = rest + left
         return claimed
 
-    def ready_queues(self) -> list[tuple[str, int, datetime]]:
-        """Return ``(name, priority, run_after)`` of the first ready task of each queue that is not paused."""
+    def ready_queues(self) -> list[Head]:
+        """Return the head of each queue that has ready tasks and is not paused."""
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
         return [
-            (name, priority, self.load_time(run_after))
+            Head(name, priority, self.load_time(run_after))
             for name, priority, run_after in self.fetch(_READY_QUEUES, ())
             if priority is not None and run_after is not None
         ]
