@@ -132,12 +132,13 @@ def example(counter: "Counter[Key]") -> str:
 
 
 def count_tasks(mark: Mark) -> list[TaskCounts]:
+    # In the order of the fields of TaskCounts.
     rows = mark.tasks.values_list("task_path").annotate(
-        Count("id", filter=Q(state=State.SUCCESSFUL)),
-        Count("id", filter=Q(state=State.FAILED)),
-        Count("id", filter=Q(state=State.CANCELLED)),
-        Count("id", filter=Q(attempt__gt=1)),
-        Count("id", filter=~Q(state__in=FINISHED)),
+        successful=Count("id", filter=Q(state=State.SUCCESSFUL)),
+        failed=Count("id", filter=Q(state=State.FAILED)),
+        cancelled=Count("id", filter=Q(state=State.CANCELLED)),
+        retried=Count("id", filter=Q(attempt__gt=1)),
+        unfinished=Count("id", filter=~Q(state__in=FINISHED)),
     )
     counts = [TaskCounts(path.rpartition(".")[2], *numbers) for path, *numbers in rows]
     return sorted(counts, key=lambda each: (-each.total, each.name))
