@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.admin import orderings
 from django_locqueue.admin.strip import queue_rows
 from django_locqueue.models import State
+from django_locqueue.policies import legible
 
 
 class QueueFilter(admin.SimpleListFilter):
@@ -16,7 +17,7 @@ class QueueFilter(admin.SimpleListFilter):
     parameter_name = "queue"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        return [(queue.name, queue.name) for queue in queue_rows(request)]
+        return [(queue.name, legible.line(queue.name)) for queue in queue_rows(request)]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         return queryset.filter(queue_name=self.value()) if self.value() else queryset
@@ -69,4 +70,6 @@ class BehindFilter(Unlisted):
         if not str(self.value()).isdecimal():
             raise IncorrectLookupParameters
         row = self.rows.filter(pk=int(self.value() or 0)).values(*orderings.names(self.ordering)).first()
-        return queryset.filter(orderings.behind(self.ordering, row)) if row else queryset.none()
+        if row is None or None in row.values():
+            return queryset.none()  # it is gone, or in another list by now
+        return queryset.filter(orderings.behind(self.ordering, row))

@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import orderings
-from django_locqueue.admin.strip import finished_rows
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
 from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State
@@ -78,7 +77,7 @@ class FailedTaskAdmin(TaskAdminBase):
         Tab(
             name="failed",
             label=_("Failed"),
-            rows=lambda rows: finished_rows(rows).filter(state=State.FAILED),
+            rows=lambda rows: orderings.in_finished_index(rows).filter(state=State.FAILED),
             ordering=orderings.FINISHED,
             changes=("retry", "delete"),
             empty=_("No failed tasks."),
