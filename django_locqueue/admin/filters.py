@@ -17,7 +17,12 @@ class QueueFilter(admin.SimpleListFilter):
     parameter_name = "queue"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        return [(queue.name, legible.line(queue.name)) for queue in queue_rows(request)]
+        names = [queue.name for queue in queue_rows(request)]
+        # One that no worker has served yet has no row; without this choice admin would leave the filter out.
+        asked_for = request.GET.get(self.parameter_name)
+        if asked_for and asked_for not in names:
+            names.append(asked_for)
+        return [(name, legible.line(name)) for name in names]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         return queryset.filter(queue_name=self.value()) if self.value() else queryset
@@ -35,7 +40,7 @@ class StateFilter(admin.SimpleListFilter):
             return queryset
         if self.value() not in State.values:
             raise IncorrectLookupParameters
-        return queryset.filter(state=self.value())
+        return orderings.with_state(queryset, self.value() or "")
 
 
 class Unlisted(admin.SimpleListFilter):

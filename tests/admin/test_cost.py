@@ -32,6 +32,8 @@ LISTS = [
     (RetriedTask, "?tab=succeeded", "locqueue_task_retried"),
     (RetriedTask, "?tab=failed", "locqueue_task_retried"),
     (Task, "", "primary key"),
+    (Task, "?state=failed", "primary key"),
+    (Task, "?queue=mail", "primary key"),
 ]
 
 
