@@ -73,7 +73,7 @@ def test_the_list_costs_the_same_for_any_number_of_rows(admin_client, place, dja
     alice = get_user_model().objects.create(username="alice")
     for _ in range(60):
         entry(user=alice)
-    with django_assert_max_num_queries(4):  # session, user, capped count, rows
+    with django_assert_max_num_queries(6):  # session, user, capped count, rows, their places, their users
         assert len(shown(admin_client)) == 50
 
 
