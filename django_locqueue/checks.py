@@ -1,0 +1,107 @@
+"""System checks: wrong configuration says what is wrong, and what to do, before anything runs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.db import connections
+
+from django_locqueue import compat, conf
+from django_locqueue.backend import LocQueueBackend, did_you_mean
+
+
+@checks.register
+def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    """``LOCQUEUE``: known groups, known keys, sensible values."""
+    given = getattr(settings, "LOCQUEUE", {})
+    if not isinstance(given, Mapping):
+        yield checks.Error(f"LOCQUEUE must be a dict, got {given!r}.", id="locqueue.E010")
+        return
+    for name, group in given.items():
+        section = conf.Section.registry.get(name)
+        if section is None:
+            yield checks.Error(
+                f"LOCQUEUE has the unknown key {name!r}{did_you_mean(name, conf.Section.registry)}.",
+                hint='Groups come with their app: "ACCESS_LOG" with "django_locqueue.accesslog" in INSTALLED_APPS.',
+                id="locqueue.E011",
+            )
+        elif not isinstance(group, Mapping):
+            yield checks.Error(f"LOCQUEUE[{name!r}] must be a dict, got {group!r}.", id="locqueue.E010")
+        else:
+            for key in group.keys() - section.defaults.keys():
+                yield checks.Error(
+                    f"LOCQUEUE[{name!r}] has the unknown key {key!r}{did_you_mean(key, section.defaults)}.",
+                    id="locqueue.E012",
+                )
+    yield from _check_worker()
+
+
+def _check_worker() -> Iterable[checks.CheckMessage]:
+    worker = conf.worker
+    numbers = {
+        "THREADS": 1,
+        "HEARTBEAT_SECONDS": 0.1,
+        "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
+        "GRACE_SECONDS": 0,
+        "STOPPED_WORKER_HOURS": 0,
+    }
+    for key, least in numbers.items():
+        value = getattr(worker, key)
+        if not _is_number(value) or value < least or (key == "THREADS" and not isinstance(value, int)):
+            yield checks.Error(
+                f"LOCQUEUE['WORKER'][{key!r}] must be a {'whole ' if key == 'THREADS' else ''}number of at least "
+                f"{least}, got {value!r}.",
+                id="locqueue.E013",
+            )
+    match worker.POLL_SECONDS:
+        case (least, most) if _is_number(least) and _is_number(most) and 0 < least <= most:
+            pass
+        case other:
+            yield checks.Error(
+                f"LOCQUEUE['WORKER']['POLL_SECONDS'] must be (least, most) seconds, got {other!r}.",
+                hint="The default is (0.1, 2): a tenth of a second just after work, two seconds when idle.",
+                id="locqueue.E014",
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@checks.register
+def check_backends(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    """One of our backends is configured, and its database is one that we can use."""
+    backends = [backend for backend in compat.task_backends.all() if isinstance(backend, LocQueueBackend)]
+    if not backends:
+        yield checks.Warning(
+            "django_locqueue is installed, but no entry of TASKS uses it, so tasks do not reach it.",
+            hint='TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": []}}',
+            id="locqueue.W001",
+        )
+    for backend in backends:
+        alias = backend.options.get("DATABASE") if isinstance(backend.options, Mapping) else None
+        if alias is not None and alias not in connections:
+            yield checks.Error(
+                f"TASKS[{backend.alias!r}]['OPTIONS']['DATABASE'] is {alias!r}, which is not in DATABASES.",
+                hint=f"DATABASES has: {', '.join(connections)}.",
+                id="locqueue.E006",
+            )
+        elif not compat.IS_DJANGO:  # from 6.0 on, Django itself asks every backend
+            yield from backend.check()
+
+
+@checks.register(checks.Tags.database)
+def check_database(app_configs: Any = None, databases: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    """The database can do what the store asks of it. Run by ``migrate`` and ``check --database``."""
+    wanted = {b.database for b in compat.task_backends.all() if isinstance(b, LocQueueBackend)}
+    for alias in wanted & set(databases or ()):
+        connection: Any = connections[alias]
+        connection.ensure_connection()
+        too_old = None
+        if connection.vendor == "sqlite" and connection.Database.sqlite_version_info < (3, 35):
+            too_old = "SQLite 3.35 (UPDATE … RETURNING)"
+        elif connection.vendor == "mysql" and not connection.features.has_select_for_update_skip_locked:
+            too_old = "MySQL 8.0 or MariaDB 10.6 (SKIP LOCKED)"
+        if too_old:
+            yield checks.Error(f"The queue's database {alias!r} is older than {too_old}.", id="locqueue.E007")

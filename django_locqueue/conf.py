@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 
 
 class Section:
@@ -58,10 +57,3 @@ def backend_database(backend_alias: str | None = None) -> str | None:
     else:
         chosen = [backends.get(backend_alias, {})]
     return chosen[0].get("OPTIONS", {}).get("DATABASE") if chosen else None
-
-
-def positive(name: str, value: Any, *, least: float = 0) -> float:
-    """Return ``value`` as a number of at least ``least``, or say which setting is wrong and how."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-        raise ImproperlyConfigured(f"{name} must be a number of at least {least}, got {value!r}.")
-    return value

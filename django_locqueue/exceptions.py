@@ -25,7 +25,7 @@ class InvalidPayload(LocQueueError, TypeError):
     """A stored payload is not what enqueue writes: ``{"args": [...], "kwargs": {...}}``."""
 
 
-class Verdict(Exception):  # noqa: N818 - a task raises one to steer its fate; it is not an error
+class Verdict(Exception):
     """Base of what a task raises to say what happens to it next."""
 
 

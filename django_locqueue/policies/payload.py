@@ -33,11 +33,15 @@ def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
     """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else (CASES D7)."""
-    call = json.loads(text)
-    match call:
+    return call_of(json.loads(text))
+
+
+def call_of(value: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return ``args, kwargs`` from the decoded stored form. Raises ValueError if it is anything else."""
+    match value:
         case {"args": list() as args, "kwargs": dict() as kwargs}:
             return args, kwargs
-    raise ValueError(f'the stored call must be {{"args": [...], "kwargs": {{...}}}}, got {text[:80]!r}')
+    raise ValueError(f'the stored call must be {{"args": [...], "kwargs": {{...}}}}, got {repr(value)[:80]}')
 
 
 def _refuse_unfaithful(value: Any, path: str, depth: int) -> None:

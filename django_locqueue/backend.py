@@ -1,0 +1,213 @@
+"""The backend of Django's task framework: what a project names in ``TASKS``."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from django.core import checks
+
+from django_locqueue import clock, compat
+from django_locqueue.definition import TaskDefinition
+from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies import payload, retry
+from django_locqueue.result import QueuedTaskResult, new_result, stored_result
+from django_locqueue.store import Call, Store, get_store
+
+OPTIONS: Mapping[str, Any] = {
+    "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
+    "MAX_ATTEMPTS": 1,  # tries on exceptions; 1: do not retry. A task that was lost to a crash always runs again
+    "MAX_CRASHES": 3,  # then it is failed: its worker died while running it
+    "BACKOFF": retry.BACKOFF,  # seconds
+    "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
+}
+
+_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+class LocQueueBackend(compat.BaseTaskBackend):
+    """Tasks in the project's own database."""
+
+    task_class = TaskDefinition
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    @property
+    def store(self) -> Store:
+        return get_store(self.alias)
+
+    @property
+    def database(self) -> str:
+        """The alias of the database that holds the queue."""
+        return self.store.alias
+
+    @property
+    def max_attempts(self) -> int:
+        return self._option("MAX_ATTEMPTS")  # type: ignore[no-any-return]
+
+    @property
+    def max_crashes(self) -> int:
+        return self._option("MAX_CRASHES")  # type: ignore[no-any-return]
+
+    @cached_property
+    def backoff(self) -> Mapping[str, float]:
+        return {**retry.BACKOFF, **self._option("BACKOFF")}
+
+    @cached_property
+    def retention(self) -> Mapping[str, float | None]:
+        """Days that a finished task is kept, by state."""
+        days = {**OPTIONS["RETENTION"], **self._option("RETENTION")}
+        return {state.lower(): kept for state, kept in days.items()}
+
+    def _option(self, name: str) -> Any:
+        return self.options.get(name, OPTIONS[name])
+
+    # -- the contract of django.tasks
+
+    def validate_task(self, task: Any) -> None:
+        """Raise ``InvalidTask`` for a definition that cannot be stored or run, saying why."""
+        super().validate_task(task)
+        if not task.queue_name or len(task.queue_name) > NAME_LENGTH or "\n" in task.queue_name:
+            raise compat.InvalidTask(
+                f"queue_name must be 1 to {NAME_LENGTH} characters on one line, got {task.queue_name!r}."
+            )
+        if len(task.module_path) > PATH_LENGTH:
+            raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
+        if isinstance(task, TaskDefinition):
+            _validate_options(task)
+
+    def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
+        """Store a call, in the caller's transaction if there is one, and return its result.
+
+        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
+        """
+        self.validate_task(task)
+        enqueued = self.store.enqueue(self._call(task, args, kwargs))
+        result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
+        compat.task_enqueued.send(type(self), task_result=result)
+        return result
+
+    def enqueue_many(
+        self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[QueuedTaskResult]:
+        """Store many calls of one task, all or none; return their results in order."""
+        self.validate_task(task)
+        calls = list(calls)
+        stored = self.store.enqueue_many([self._call(task, args, kwargs) for args, kwargs in calls])
+        results = [
+            new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
+            for enqueued, (args, kwargs) in zip(stored, calls, strict=True)
+        ]
+        for result in results:
+            compat.task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def get_result(self, result_id: str) -> QueuedTaskResult:
+        """Return the result of a stored task. Raises ``TaskResultDoesNotExist``, also for a malformed id."""
+        if not isinstance(result_id, str) or not _ID.fullmatch(result_id):
+            raise compat.TaskResultDoesNotExist(result_id)
+        task = self.store.tasks.filter(pk=int(result_id)).first()
+        if task is None:
+            raise compat.TaskResultDoesNotExist(result_id)
+        return stored_result(task)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        """System checks of this backend's ``OPTIONS``; Django's own check of the task framework calls it."""
+        return list(_check_options(self.alias, self.options))
+
+    def _call(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        options = task if isinstance(task, TaskDefinition) else None
+        return Call(
+            task_path=task.module_path,
+            args_kwargs=payload.dump_call(args, kwargs),
+            queue_name=task.queue_name,
+            priority=task.priority,
+            run_after=None if task.run_after is None else clock.storable(task.run_after),
+            max_attempts=(options and options.max_attempts) or self.max_attempts,
+            backend_alias=self.alias,
+            metadata=payload.dump(options.metadata) if options and options.metadata else None,
+        )
+
+
+def _validate_options(task: TaskDefinition) -> None:
+    most = task.max_attempts
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise compat.InvalidTask(f"max_attempts must be a whole number of at least 1, got {most!r}.")
+    for error in task.retry_on:
+        if not isinstance(error, type) or not issubclass(error, BaseException):
+            raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
+    if problem := _backoff_problem(task.backoff):
+        raise compat.InvalidTask(f"backoff {problem}")
+    if task.metadata is not None:
+        try:
+            payload.dump_call([dict(task.metadata)], {})
+        except (TypeError, ValueError) as error:
+            raise compat.InvalidTask(f"metadata must be a dict that JSON can hold: {error}") from error
+
+
+def _backoff_problem(backoff: Any) -> str | None:
+    """Return what is wrong with a backoff, None if nothing is."""
+    if backoff is None or callable(backoff) or _is_number(backoff):
+        return None
+    if not isinstance(backoff, Mapping):
+        return f"must be seconds, a function or a dict with {', '.join(retry.BACKOFF)}, got {backoff!r}."
+    for key, value in backoff.items():
+        if key not in retry.BACKOFF:
+            return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}."
+        if not _is_number(value):
+            return f"must hold numbers of at least 0, got {key}: {value!r}."
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def did_you_mean(key: str, known: Iterable[str]) -> str:
+    close = get_close_matches(str(key).upper(), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}"
+
+
+def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
+    where = f"TASKS[{alias!r}]['OPTIONS']"
+    if not isinstance(options, Mapping):
+        yield checks.Error(f"{where} must be a dict, got {options!r}.", id="locqueue.E001")
+        return
+    for key in options.keys() - OPTIONS.keys():
+        yield checks.Error(
+            f"{where} has the unknown key {key!r}.",
+            hint=did_you_mean(key, OPTIONS).lstrip("; ").capitalize() + ".",
+            id="locqueue.E002",
+        )
+    for key in ("MAX_ATTEMPTS", "MAX_CRASHES"):
+        value = options.get(key, OPTIONS[key])
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            yield checks.Error(
+                f"{where}[{key!r}] must be a whole number of at least 1, got {value!r}.", id="locqueue.E003"
+            )
+    backoff = options.get("BACKOFF", OPTIONS["BACKOFF"])
+    problem = "must be a dict." if not isinstance(backoff, Mapping) else _backoff_problem(backoff)
+    if problem:
+        yield checks.Error(f"{where}['BACKOFF'] {problem}", id="locqueue.E004")
+    yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
+
+
+def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage]:
+    known = OPTIONS["RETENTION"]
+    if not isinstance(retention, Mapping):
+        yield checks.Error(f"{where}['RETENTION'] must be a dict, got {retention!r}.", id="locqueue.E005")
+        return
+    for key, days in retention.items():
+        if key not in known:
+            yield checks.Error(
+                f"{where}['RETENTION'] has the unknown key {key!r}{did_you_mean(key, known)}.", id="locqueue.E005"
+            )
+        elif days is not None and not _is_number(days):
+            yield checks.Error(
+                f"{where}['RETENTION'][{key!r}] must be a number of days, 0 or None, got {days!r}.",
+                id="locqueue.E005",
+            )

@@ -1,0 +1,52 @@
+"""One clock: the database's.
+
+Due times and leases are judged where all workers meet, so that a machine whose clock is wrong starts nothing early
+and takes nothing from the living (CASES C8). Store methods take ``now=None`` and use :class:`DatabaseNow` then; a test
+passes a datetime. Waiting uses ``time.monotonic()``.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import DateTimeField, Func
+from django.utils import timezone
+
+
+class DatabaseNow(Func):
+    """The database's time at the start of the statement, in the form in which Django stores datetimes.
+
+    Not Django's ``Now()``: that is the session's time zone on MySQL, and has another number of digits than stored
+    values on SQLite, where datetimes are compared as text.
+    """
+
+    arity = 0
+    output_field = DateTimeField()
+
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
+        return now_sql(connection), ()
+
+
+def now_sql(connection: Any) -> str:
+    """Return the SQL of the database's present time for a raw statement (``%`` doubled, as execute wants it)."""
+    if connection.vendor == "postgresql":
+        # Not now(): inside a long transaction that stands still.
+        return "STATEMENT_TIMESTAMP()"
+    offset = _stored_offset_seconds(connection)
+    if connection.vendor == "sqlite":
+        return f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+d} seconds')"
+    return f"(UTC_TIMESTAMP(6) + INTERVAL {offset} SECOND)"
+
+
+def _stored_offset_seconds(connection: Any) -> int:
+    """Seconds from UTC to the zone in which these databases store naive times."""
+    zone = connection.timezone if settings.USE_TZ else timezone.get_default_timezone()
+    offset = datetime.now(zone).utcoffset()
+    return int(offset.total_seconds()) if offset else 0
+
+
+def storable(value: datetime) -> datetime:
+    """Return ``value`` aware or naive as ``USE_TZ`` wants it; the instant stays the same (CASES C6)."""
+    if settings.USE_TZ:
+        return value if timezone.is_aware(value) else timezone.make_aware(value)
+    return timezone.make_naive(value, timezone.get_default_timezone()) if timezone.is_aware(value) else value

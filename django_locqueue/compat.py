@@ -1,0 +1,79 @@
+"""Django's task framework, from Django 6.0 on or from its backport. The only file that knows there are two.
+
+Names are those of Django; the backport calls two of its exceptions differently.
+"""
+
+from django.core.exceptions import ImproperlyConfigured
+
+try:
+    from django.tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, TaskResultStatus, task_backends
+    from django.tasks.backends.base import BaseTaskBackend
+    from django.tasks.base import (
+        DEFAULT_TASK_PRIORITY,
+        TASK_MAX_PRIORITY,
+        TASK_MIN_PRIORITY,
+        TASK_REFRESH_ATTRS,
+        Task,
+        TaskContext,
+        TaskError,
+        TaskResult,
+    )
+    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist, TaskResultMismatch
+    from django.tasks.signals import task_enqueued, task_finished, task_started
+    from django.utils.json import normalize_json
+except ImportError:
+    try:
+        from django_tasks import (  # type: ignore[assignment]
+            DEFAULT_TASK_BACKEND_ALIAS,
+            DEFAULT_TASK_QUEUE_NAME,
+            TaskResultStatus,
+            task_backends,
+        )
+        from django_tasks.backends.base import BaseTaskBackend  # type: ignore[assignment]
+        from django_tasks.base import (  # type: ignore[assignment]
+            DEFAULT_TASK_PRIORITY,
+            TASK_MAX_PRIORITY,
+            TASK_MIN_PRIORITY,
+            TASK_REFRESH_ATTRS,
+            Task,
+            TaskContext,
+            TaskError,
+            TaskResult,
+        )
+        from django_tasks.exceptions import InvalidTaskError as InvalidTask  # type: ignore[assignment]
+        from django_tasks.exceptions import (  # type: ignore[assignment]
+            TaskResultDoesNotExist,
+            TaskResultMismatch,
+        )
+        from django_tasks.signals import task_enqueued, task_finished, task_started
+        from django_tasks.utils import normalize_json
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            "Django before 6.0 has no task framework. Install its backport: pip install 'django-locqueue[backport]'"
+        ) from error
+
+IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
+
+__all__ = [
+    "DEFAULT_TASK_BACKEND_ALIAS",
+    "DEFAULT_TASK_PRIORITY",
+    "DEFAULT_TASK_QUEUE_NAME",
+    "IS_DJANGO",
+    "TASK_MAX_PRIORITY",
+    "TASK_MIN_PRIORITY",
+    "TASK_REFRESH_ATTRS",
+    "BaseTaskBackend",
+    "InvalidTask",
+    "Task",
+    "TaskContext",
+    "TaskError",
+    "TaskResult",
+    "TaskResultDoesNotExist",
+    "TaskResultMismatch",
+    "TaskResultStatus",
+    "normalize_json",
+    "task_backends",
+    "task_enqueued",
+    "task_finished",
+    "task_started",
+]

@@ -1,0 +1,171 @@
+"""``@task`` and the definition that it makes: Django's ``Task`` with our options."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any, overload
+
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from django_locqueue import compat
+from django_locqueue.exceptions import UnknownTask
+from django_locqueue.policies import payload
+
+Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDefinition(compat.Task):  # type: ignore[type-arg]
+    """A function that can be enqueued, with its options. Made by :func:`task`, varied by :meth:`using`.
+
+    ``max_attempts``: tries that may fail before the task does; None: the backend's ``MAX_ATTEMPTS``.
+    ``backoff``: seconds between tries, or ``function(error, result) -> seconds``, or a dict like the backend's
+    ``BACKOFF``; None: the backend's. ``retry_on``: exceptions that are retried; others fail the task at once.
+    ``atomic``: the function's database work and its outcome commit together or not at all.
+    ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    """
+
+    max_attempts: int | None = None
+    backoff: Backoff = field(default=None, hash=False)
+    retry_on: tuple[type[BaseException], ...] = (Exception,)
+    atomic: bool = False
+    keep_result: bool = True
+    metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def using(
+        self,
+        *,
+        priority: int | None = None,
+        queue_name: str | None = None,
+        run_after: datetime | None = None,
+        backend: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "TaskDefinition":
+        """Return a copy with other defaults; None leaves one as it is."""
+        changes: dict[str, Any] = {
+            "priority": priority,
+            "queue_name": queue_name,
+            "run_after": run_after,
+            "backend": backend,
+            "metadata": metadata,
+        }
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+        """Enqueue ``(args, kwargs)`` pairs, all or none, and return their results in order."""
+        calls = list(calls)
+        backend = self.get_backend()
+        if not hasattr(backend, "enqueue_many"):  # Django's immediate and dummy backends, in tests
+            return [backend.enqueue(self, list(args), dict(kwargs)) for args, kwargs in calls]
+        results: list[Any] = backend.enqueue_many(self, calls)
+        return results
+
+    def enqueue_on_commit(self, *args: Any, **kwargs: Any) -> None:
+        """Enqueue after the present transaction of the queue's database commits; at once if there is none.
+
+        A plain :meth:`enqueue` already belongs to the transaction. This is for tasks whose data is on another
+        alias. The arguments are checked now, while the caller can still mend them.
+        """
+        payload.dump_call(args, kwargs)
+        alias = getattr(self.get_backend(), "database", None)
+        transaction.on_commit(partial(self.enqueue, *args, **kwargs), using=alias)
+
+
+@overload
+def task(function: Callable[..., Any], /) -> TaskDefinition: ...
+
+
+@overload
+def task(
+    *,
+    priority: int = ...,
+    queue_name: str = ...,
+    backend: str = ...,
+    takes_context: bool = ...,
+    max_attempts: int | None = ...,
+    backoff: Backoff = ...,
+    retry_on: type[BaseException] | Iterable[type[BaseException]] = ...,
+    atomic: bool = ...,
+    keep_result: bool = ...,
+    metadata: Mapping[str, Any] | None = ...,
+) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
+
+
+def task(function: Any = None, **options: Any) -> Any:
+    """Make a function a task: ``@task`` or ``@task(queue_name="mail", max_attempts=5, …)``.
+
+    A typed superset of ``django.tasks.task``: its options and those of :class:`TaskDefinition`. With a backend that
+    is not ours (Django's immediate one in tests) our options are accepted and have no effect.
+    """
+    if "run_after" in options:
+        raise TypeError("run_after belongs to one call, not to the definition: use .using(run_after=...).")
+    if unknown := options.keys() - _OPTIONS:
+        raise TypeError(f"@task has no option {', '.join(sorted(unknown))}. It has: {', '.join(sorted(_OPTIONS))}.")
+    if "retry_on" in options:
+        errors = options["retry_on"]
+        options["retry_on"] = tuple(errors) if isinstance(errors, Iterable) else (errors,)
+
+    def define(func: Callable[..., Any]) -> TaskDefinition:
+        alias = options.get("backend", compat.DEFAULT_TASK_BACKEND_ALIAS)
+        task_class = compat.task_backends[alias].task_class
+        if not issubclass(task_class, TaskDefinition):
+            task_class = TaskDefinition
+        definition: TaskDefinition = task_class(func=func, **{**_DEFAULTS, **options})
+        return definition
+
+    return define if function is None else define(function)
+
+
+# Django 5.2's backport and 6.0 give these no defaults in the class.
+_DEFAULTS = {
+    "priority": compat.DEFAULT_TASK_PRIORITY,
+    "queue_name": compat.DEFAULT_TASK_QUEUE_NAME,
+    "backend": compat.DEFAULT_TASK_BACKEND_ALIAS,
+    "takes_context": False,
+    "run_after": None,
+}
+_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func", "run_after"}
+
+
+def resolve(path: str) -> Any:
+    """Return the definition at ``path``. Raises :class:`UnknownTask` with the reason; runs nothing else.
+
+    Only a definition can be run: a path from a table never leads to any other callable (CASES D5, G6). What a broken
+    module raises at import, SystemExit included, is the reason and nothing more.
+    """
+    try:
+        found = import_string(path)
+    except BaseException as error:
+        raise UnknownTask(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    if not isinstance(found, compat.Task):
+        raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
+    return found
+
+
+def restored(definition: Any, **stored: Any) -> Any:
+    """Return a copy with the stored queue, priority, time and backend.
+
+    Not validated: a row outlives the settings that it was enqueued under, and must stay readable.
+    """
+    copy = object.__new__(type(definition))
+    for name in definition.__dataclass_fields__:
+        object.__setattr__(copy, name, stored.get(name, getattr(definition, name)))
+    return copy
+
+
+@lru_cache(maxsize=256)
+def placeholder(path: str) -> Any:
+    """Return a definition that stands for one that is gone, so that its stored results can still be read."""
+
+    def gone(*args: Any, **kwargs: Any) -> None:
+        raise UnknownTask(f"{path} no longer exists in this version of the code.")
+
+    gone.__module__, _, gone.__qualname__ = path.rpartition(".")
+    gone.__name__ = gone.__qualname__
+    definition = object.__new__(TaskDefinition)
+    for name, spec in TaskDefinition.__dataclass_fields__.items():
+        object.__setattr__(definition, name, _DEFAULTS.get(name, spec.default))
+    object.__setattr__(definition, "func", gone)
+    return definition

@@ -1,0 +1,158 @@
+"""``manage.py runqueue``: run a worker."""
+
+import logging
+import sys
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connections
+
+from django_locqueue import __version__, compat, conf
+from django_locqueue.backend import LocQueueBackend
+from django_locqueue.management import banner
+from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.observability.logs import WorkerLog
+from django_locqueue.worker import reload, shutdown
+from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
+
+UNAVAILABLE = 69  # sysexits.h: a service that is needed cannot be reached
+LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
+
+
+class Command(BaseCommand):
+    help = "Run a worker: claim tasks from the database and run them until it is stopped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--queue", "--queues", default="", metavar="a,b", help="serve these queues only")
+        add("--exclude-queue", "--exclude-queues", default="", metavar="c", help="serve all but these")
+        add("--threads", type=int, metavar="N", help=f"tasks at once (default {conf.worker.THREADS})")
+        add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
+        add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
+        add("--backend", default=compat.DEFAULT_TASK_BACKEND_ALIAS, metavar="ALIAS", help="which entry of TASKS")
+        add("--worker-id", metavar="NAME", help="name shown in admin (default host:pid)")
+        add("--reload", action="store_true", default=None, help="restart when code changes (default with DEBUG)")
+        add("--no-reload", action="store_false", dest="reload")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        backend = self._backend(options["backend"])
+        worker_options = self._worker_options(options)
+        reloading = settings.DEBUG if options["reload"] is None else options["reload"]
+        reloading = reloading and not options["drain"] and threading.current_thread() is threading.main_thread()
+        if reloading and not reload.is_child():
+            sys.exit(reload.run_parent())
+        log, handler = WorkerLog(), self._set_up_logging(options)
+        log.connect()
+        try:
+            code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
+        finally:
+            log.disconnect()
+            if handler is not None:
+                logging.getLogger("django_locqueue").removeHandler(handler)
+        if code:
+            sys.exit(code)
+
+    def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
+        try:
+            self._introduce(backend, options, verbosity)
+            worker = Worker(backend, options)
+        except DatabaseError as error:
+            self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
+            self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
+            return UNAVAILABLE
+        if reloading:
+            code = reload.run_child(worker.run, worker.request_stop, worker.finished)
+            received: list[int] = []
+        else:
+            with shutdown.stop_signals(worker.request_stop) as received:
+                code = worker.run()
+        code = shutdown.exit_code(received, code)
+        if worker.is_stuck and threading.current_thread() is threading.main_thread():
+            shutdown.leave(code)
+        return code
+
+    def _introduce(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int) -> None:
+        if verbosity < 1:
+            return
+        store = backend.store
+        if self.stdout.isatty():
+            first, *rest = banner.lines(store, options)
+            self.stdout.write(self.style.MIGRATE_HEADING(first))
+            for line in rest:
+                self.stdout.write(line)
+        else:
+            queues = ",".join(options.queues) or "all"
+            self.stdout.write(
+                f"started worker={options.name} queues={queues} slots={options.threads} "
+                f"database={store.alias} version={__version__}"
+            )
+        for warning in banner.warnings(store, options):
+            self.stderr.write(self.style.WARNING(warning))
+        if self.stdout.isatty():
+            self.stdout.write(self.style.SUCCESS("Ready.\n"))
+        self.stdout.flush()
+
+    def _backend(self, alias: str) -> LocQueueBackend:
+        try:
+            backend = compat.task_backends[alias]
+        except ImproperlyConfigured as error:
+            raise CommandError(f"--backend {alias}: {error}") from error
+        if not isinstance(backend, LocQueueBackend):
+            raise CommandError(
+                f"TASKS[{alias!r}] is {type(backend).__module__}.{type(backend).__qualname__}, which needs no worker. "
+                'Set "BACKEND": "django_locqueue.backend.LocQueueBackend".'
+            )
+        connections[backend.database]  # an alias that is not in DATABASES fails here, with Django's own words
+        return backend
+
+    def _worker_options(self, options: dict[str, Any]) -> WorkerOptions:
+        threads = conf.worker.THREADS if options["threads"] is None else options["threads"]
+        grace = conf.worker.GRACE_SECONDS if options["grace"] is None else options["grace"]
+        name = options["worker_id"] or default_name()
+        if not isinstance(threads, int) or threads < 1:
+            raise CommandError(f"--threads must be a whole number of at least 1, got {threads}.")
+        if not grace >= 0:
+            raise CommandError(f"--grace must be 0 or more seconds, got {grace}.")
+        if not name.isprintable() or len(name) > NAME_LENGTH:
+            raise CommandError(f"--worker-id must be at most {NAME_LENGTH} printable characters, got {name!r}.")
+        return WorkerOptions(
+            name=name,
+            threads=threads,
+            grace_seconds=grace,
+            queues=_names(options["queue"]),
+            exclude_queues=_names(options["exclude_queue"]),
+            drain=options["drain"],
+        )
+
+    def _set_up_logging(self, options: dict[str, Any]) -> logging.Handler | None:
+        """Respect the project's LOGGING: add a handler only where nobody would hear us."""
+        logger = logging.getLogger("django_locqueue")
+        if logger.hasHandlers():
+            return None
+        handler: logging.Handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", options["verbosity"]))
+        logger.addHandler(handler)
+        logger.setLevel(LEVELS[options["verbosity"]])
+        return handler
+
+
+class _Line(logging.Formatter):
+    """One line an event; with ``-v 2`` a failure's traceback below it (it is in the database in any case)."""
+
+    def __init__(self, fmt: str, datefmt: str, verbosity: int) -> None:
+        super().__init__(fmt, datefmt)
+        self.verbosity = verbosity
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.levelname = record.levelname.replace("WARNING", "WARN")
+        if self.verbosity < 2 and record.name == "django_locqueue.task":
+            record.exc_info = record.exc_text = None
+        return super().format(record)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))

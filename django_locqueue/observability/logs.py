@@ -1,0 +1,136 @@
+"""The sentences that a worker writes: one file words every event."""
+
+import logging
+import threading
+import time
+from typing import Any
+
+from django.dispatch import Signal
+
+from django_locqueue import signals
+from django_locqueue.policies.outcome import Kind
+
+task_logger = logging.getLogger("django_locqueue.task")
+worker_logger = logging.getLogger("django_locqueue.worker")
+
+IDLE_SECONDS = 300  # a quiet worker says this often that it lives
+
+
+class WorkerLog:
+    """Listens to the signals of this process and logs them. ``connect`` and ``disconnect`` come in pairs."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.counts = dict.fromkeys(("done", "retried", "failed", "put back"), 0)
+        self._lock = threading.Lock()
+        self._receivers: list[tuple[Signal, Any]] = [
+            (signals.attempt_ended, self.attempt_ended),
+            (signals.task_rescued, self.task_rescued),
+            (signals.lease_lost, self.lease_lost),
+            (signals.worker_stopping, self.worker_stopping),
+            (signals.worker_stopped, self.worker_stopped),
+        ]
+
+    def connect(self) -> None:
+        for signal, receiver in self._receivers:
+            signal.connect(receiver)
+
+    def disconnect(self) -> None:
+        for signal, receiver in self._receivers:
+            signal.disconnect(receiver)
+
+    def attempt_ended(self, *, claimed: Any, outcome: Any, seconds: float, **kwargs: Any) -> None:
+        what = f"{claimed.name} #{claimed.id}"
+        error = f"{last_part(outcome.error.class_path)}: {outcome.error.message}" if outcome.error else ""
+        match outcome.kind:
+            case Kind.SUCCESSFUL:
+                waited = (claimed.last_attempted_at - max(claimed.run_after, claimed.enqueued_at)).total_seconds()
+                self._count("done")
+                self._line(logging.INFO, "done", what, claimed.queue_name, seconds, f"waited {span(max(0.0, waited))}")
+            case Kind.RETRIED:
+                self._count("retried")
+                tries = f"attempt {claimed.attempt}/{claimed.max_attempts + claimed.crashes}"
+                text = f"{tries}, again in {span(outcome.delay)}  {error}"
+                self._line(logging.WARNING, "retry", what, claimed.queue_name, seconds, text)
+            case Kind.FAILED:
+                self._count("failed")
+                tries = f"attempt {claimed.attempt}/{max(claimed.attempt, claimed.max_attempts + claimed.crashes)}"
+                text = f"{tries}  {error}"
+                self._line(logging.ERROR, "failed", what, claimed.queue_name, seconds, text, outcome.exception)
+            case Kind.CANCELLED:
+                self._line(logging.INFO, "cancel", what, claimed.queue_name, seconds, error)
+            case Kind.SNOOZED:
+                self._line(logging.INFO, "snooze", what, claimed.queue_name, seconds, f"again in {span(outcome.delay)}")
+            case Kind.RELEASED:
+                self._count("put back")
+                self._line(logging.INFO, "release", what, claimed.queue_name, seconds, "put back in the queue")
+
+    def task_rescued(self, *, task_id: int, worker_name: str, state: str, crashes: int, **kwargs: Any) -> None:
+        worker_logger.warning(
+            "rescue #%d: worker %s died while running it (crash %d); it is %s now.",
+            task_id,
+            worker_name,
+            crashes,
+            state,
+        )
+
+    def lease_lost(self, *, claimed: Any, **kwargs: Any) -> None:
+        worker_logger.warning(
+            "lease lost: %s #%d is no longer this worker's (claim %d); its outcome is dropped.",
+            claimed.name,
+            claimed.id,
+            claimed.claim_no,
+        )
+
+    def worker_stopping(self, *, running: int, grace: float, **kwargs: Any) -> None:
+        if running:
+            worker_logger.info(
+                "stop   finishing %d task%s, up to %s. Press Ctrl+C again to stop at once.",
+                running,
+                "" if running == 1 else "s",
+                span(grace),
+            )
+
+    def worker_stopped(self, *, released: int, **kwargs: Any) -> None:
+        self._count("put back", released)
+        worker_logger.info("bye    ran %s: %s", span(time.monotonic() - self.began), self.summary())
+
+    def summary(self) -> str:
+        return ", ".join(f"{number:,} {word}" for word, number in self.counts.items())
+
+    def _count(self, word: str, number: int = 1) -> None:
+        with self._lock:
+            self.counts[word] += number
+
+    def _line(self, level: int, word: str, what: str, queue: str, seconds: float, text: str, error: Any = None) -> None:
+        if task_logger.isEnabledFor(level):
+            task_logger.log(
+                level,
+                "%-6s %s  %s  %s  %s",
+                word,
+                safe(what).ljust(24),
+                safe(queue).ljust(8),
+                span(seconds).rjust(6),
+                safe(text),
+                exc_info=error,
+            )
+
+
+def span(seconds: float) -> str:
+    """Return a time a person reads at a glance: ``0.12s``, ``41.3s``, ``7 min``, ``2 h``."""
+    if seconds < 10:
+        return f"{seconds:.2f}s".replace(".00s", "s")
+    if seconds < 120:
+        return f"{seconds:.1f}s".replace(".0s", "s")
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
+
+
+def safe(text: str) -> str:
+    """Return one printable line: data must not fake another log line or colour the terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def last_part(path: str) -> str:
+    return path.rpartition(".")[2]

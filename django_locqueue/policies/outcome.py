@@ -1,0 +1,76 @@
+"""How a try at a task ended: a value that the executor decides and the store records."""
+
+import traceback as traceback_module
+from dataclasses import dataclass
+from enum import StrEnum
+
+CLASS_LENGTH = 255
+MESSAGE_LENGTH = 200
+TRACEBACK_LENGTH = 50_000  # characters; the head names the call, the tail the error, so both ends are kept
+
+
+class Kind(StrEnum):
+    SUCCESSFUL = "successful"
+    FAILED = "failed"
+    RETRIED = "retried"
+    SNOOZED = "snoozed"
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """An exception as text that fits its columns. Making one never fails (CASES D3, D4)."""
+
+    class_path: str
+    message: str  # the first line
+    traceback: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> "ErrorReport":
+        kind = type(error)
+        return cls(
+            class_path=f"{kind.__module__}.{kind.__qualname__}"[:CLASS_LENGTH],
+            message=first_line(error),
+            traceback=_format(error),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``return_value``: JSON text. ``delay``: seconds until the next try (retried, snoozed, released)."""
+
+    kind: Kind
+    return_value: str | None = None
+    error: ErrorReport | None = None
+    delay: float = 0.0
+    keep_row: bool = True
+    exception: BaseException | None = None  # for receivers of task_finished, who read sys.exc_info()
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of the error's text, or a note if its text cannot be had."""
+    try:
+        text = str(error)
+    except Exception:
+        return "(the exception's text could not be read)"
+    lines = text.splitlines()
+    return shortened(lines[0] if lines else "", MESSAGE_LENGTH)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return ``text`` in at most ``length`` characters, storable everywhere, with a mark where it was cut."""
+    # PostgreSQL refuses NUL and lone surrogates in text.
+    text = text[: length + 1].replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _format(error: BaseException) -> str:
+    try:
+        text = "".join(traceback_module.format_exception(error))
+    except BaseException as second:
+        text = f"{type(error).__qualname__}: (the traceback could not be formatted: {type(second).__name__})\n"
+    half = TRACEBACK_LENGTH // 2
+    if len(text) > TRACEBACK_LENGTH:
+        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+    return shortened(text, len(text) * 10)

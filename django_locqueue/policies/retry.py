@@ -1,0 +1,65 @@
+"""When a failed try is followed by another, and how long to wait: pure functions."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+
+BACKOFF = {"BASE": 2, "FACTOR": 2, "MAX": 3600, "JITTER": 0.1}  # seconds, times, seconds, share
+LONGEST_SECONDS = 10 * 366 * 86400  # ten years; a datetime cannot hold every finite number
+
+
+def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter: float | None = None) -> float:
+    """Return seconds to wait after ``attempt`` (from 1): BASE, then FACTOR times as long each, at most MAX.
+
+    ``jitter``: a number in [-1, 1] instead of a random one; the wait is spread by that share of JITTER.
+    Clamped before it is raised to a power, so no attempt number overflows (CASES C9).
+    """
+    base, factor, most = backoff["BASE"], backoff["FACTOR"], backoff["MAX"]
+    steps = max(0, attempt - 1)
+    if factor > 1 and base > 0 and steps > math.log(max(most / base, 1), factor):
+        wait = most
+    else:
+        wait = min(base * factor**steps, most)
+    spread = random.uniform(-1, 1) if jitter is None else jitter
+    return min(most, max(0.0, wait * (1 + backoff["JITTER"] * spread)))
+
+
+def sane(seconds: Any, *, otherwise: float) -> float:
+    """Return what user code gave as a wait in seconds, or ``otherwise`` if that is no time to wait (CASES C9)."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_SECONDS:
+        return otherwise
+    return float(seconds)
+
+
+def exhausted(*, attempt: int, crashes: int, max_attempts: int) -> bool:
+    """Whether no attempt is left. A try that died with its worker is not charged to the task."""
+    return attempt - crashes >= max_attempts
+
+
+def after_error(
+    error: BaseException,
+    *,
+    exhausted: bool,
+    retry_on: tuple[type[BaseException], ...],
+    backoff: Callable[[], float],
+    longest: float,
+) -> Outcome:
+    """Return what follows from an exception that a task raised.
+
+    ``exhausted``: no attempt is left. ``backoff``: gives the seconds to wait, called only when the task is retried.
+    ``longest``: the seconds to wait where the task named none that can be waited.
+    """
+    match error:
+        case Snooze(seconds=seconds):
+            return Outcome(Kind.SNOOZED, delay=sane(seconds, otherwise=longest))
+        case Cancel():
+            return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error)
+    report = ErrorReport.of(error)
+    if exhausted or not isinstance(error, (*retry_on, Retry)):
+        return Outcome(Kind.FAILED, error=report, exception=error)
+    after = error.after if isinstance(error, Retry) else None
+    return Outcome(Kind.RETRIED, error=report, delay=sane(after, otherwise=longest) if after is not None else backoff())

@@ -1,0 +1,124 @@
+"""Django's public view of a stored task, and what may be done to it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django_locqueue import compat
+from django_locqueue.definition import placeholder, resolve, restored
+from django_locqueue.exceptions import UnknownTask
+from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.policies import payload
+from django_locqueue.store import Claimed, get_store
+
+STATUSES = {
+    State.SCHEDULED: compat.TaskResultStatus.READY,
+    State.READY: compat.TaskResultStatus.READY,
+    State.BLOCKED: compat.TaskResultStatus.READY,
+    State.RUNNING: compat.TaskResultStatus.RUNNING,
+    State.SUCCESSFUL: compat.TaskResultStatus.SUCCESSFUL,
+    State.FAILED: compat.TaskResultStatus.FAILED,
+    State.CANCELLED: compat.TaskResultStatus.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
+    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
+
+    def cancel(self, reason: str = "") -> bool:
+        """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
+        cancelled, asked = get_store(self.backend).cancel([int(self.id)], reason)
+        return bool(cancelled or asked)
+
+    def requeue(self) -> bool:
+        """Put it back with one more attempt. False: it has not failed and was not cancelled."""
+        return bool(get_store(self.backend).requeue([int(self.id)]))
+
+
+def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
+    """Return the result of a call that has just been stored."""
+    return QueuedTaskResult(
+        task=definition,
+        id=str(id),
+        status=compat.TaskResultStatus.READY,
+        enqueued_at=enqueued_at,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=args,
+        kwargs=kwargs,
+        backend=definition.backend,
+        errors=[],
+        worker_ids=[],
+    )
+
+
+def running_result(task: Claimed, definition: Any, call: tuple[list[Any], dict[str, Any]]) -> QueuedTaskResult:
+    """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
+    attempts: Iterable[TaskAttempt] = ()
+    if task.attempt > 1:
+        attempts = TaskAttempt.objects.using(get_store(task.backend_alias).alias).filter(task_id=task.id)
+    return QueuedTaskResult(
+        task=_as_stored(definition, task),
+        id=str(task.id),
+        status=compat.TaskResultStatus.RUNNING,
+        enqueued_at=task.enqueued_at,
+        started_at=task.started_at,
+        finished_at=None,
+        last_attempted_at=task.last_attempted_at,
+        args=call[0],
+        kwargs=call[1],
+        backend=task.backend_alias,
+        errors=_errors(attempts),
+        worker_ids=task.worker_ids.splitlines(),
+    )
+
+
+def stored_result(task: Task) -> QueuedTaskResult:
+    """Return the result of a row, whatever is in it: its function may be gone, its payload damaged by hand."""
+    try:
+        definition = resolve(task.task_path)
+    except UnknownTask:
+        definition = placeholder(task.task_path)
+    try:
+        args, kwargs = payload.call_of(task.args_kwargs)
+    except ValueError:
+        args, kwargs = [], {}
+    attempts = task.attempts.using(task._state.db).order_by("number", "id") if task.attempt else ()
+    errors = _errors(attempts)
+    if task.state == State.CANCELLED and not errors:
+        errors = [compat.TaskError(exception_class_path=task.error_class, traceback=task.error_message)]
+    result = QueuedTaskResult(
+        task=_as_stored(definition, task),
+        id=str(task.pk),
+        status=STATUSES[State(task.state)],
+        enqueued_at=task.enqueued_at,
+        started_at=task.started_at,
+        finished_at=task.finished_at,
+        last_attempted_at=task.last_attempted_at,
+        args=args,
+        kwargs=kwargs,
+        backend=task.backend_alias,
+        errors=errors,
+        worker_ids=task.worker_names,
+    )
+    object.__setattr__(result, "_return_value", task.return_value)
+    return result
+
+
+def _as_stored(definition: Any, task: Task | Claimed) -> Any:
+    return restored(
+        definition,
+        queue_name=task.queue_name,
+        priority=task.priority,
+        backend=task.backend_alias,
+        run_after=task.run_after if task.run_after > task.enqueued_at else None,
+    )
+
+
+def _errors(attempts: Iterable[TaskAttempt]) -> list[Any]:
+    return [
+        compat.TaskError(exception_class_path=attempt.error_class, traceback=attempt.traceback or attempt.error_message)
+        for attempt in attempts
+    ]

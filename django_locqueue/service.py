@@ -1,0 +1,95 @@
+"""The one way in which a background loop starts, waits, fails and stops."""
+
+import logging
+import random
+import threading
+from datetime import datetime
+
+from django.db import connections
+
+logger = logging.getLogger("django_locqueue.worker")
+
+IDLE_SECONDS = 3600.0  # "until somebody wakes me"
+
+
+class Service:
+    """A loop in a thread of its own: ``run_once`` does one pass and returns the seconds until the next.
+
+    A pass that raises is logged once, its connections are dropped, and it is repeated after a growing wait: a
+    database that is away makes no noise and needs nobody (CASES B4). The thread itself can only end by ``stop`` or
+    by what is not an ``Exception``; ``is_alive`` tells, and the worker leaves when one is dead (CASES B8).
+    """
+
+    name = "service"
+    LONGEST_WAIT_SECONDS = 5.0  # between two tries of a pass that fails
+
+    def __init__(self) -> None:
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        self.failures = 0  # passes that failed in a row
+
+    def run_once(self, now: datetime | None = None) -> float:
+        """Do one pass; return the seconds until the next. ``now``: a time to judge by, in tests."""
+        raise NotImplementedError
+
+    def on_failure(self, error: Exception) -> None:
+        """Called after a pass that raised, with connections closed."""
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._loop, name=f"locqueue-{self.name}", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Begin the next pass now."""
+        self._wake.set()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """End the loop after the pass it is in; wait for it. Safe twice, and before ``start``."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _loop(self) -> None:
+        try:
+            while not self._stopping:
+                self._wake.wait(self._pass())
+                self._wake.clear()
+        except BaseException:
+            logger.critical("The %s stopped by an error that it must not survive.", self.name, exc_info=True)
+            raise
+        finally:
+            connections.close_all()
+
+    def _pass(self) -> float:
+        try:
+            delay = self.run_once()
+        except Exception as error:
+            self.failures += 1
+            if self.failures == 1:
+                logger.exception("The %s failed and goes on trying: %s", self.name, describe(error))
+            close_connections()
+            self.on_failure(error)
+            return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
+        if self.failures:
+            logger.info("The %s works again after %d failed tries.", self.name, self.failures)
+            self.failures = 0
+        return delay
+
+
+def close_connections() -> None:
+    """Drop this thread's connections: what failed may have left one unusable."""
+    for connection in connections.all(initialized_only=True):
+        try:
+            connection.close()
+        except Exception:
+            connection.connection = None
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip()}" if str(error).strip() else type(error).__name__

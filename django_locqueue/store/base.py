@@ -1,0 +1,109 @@
+"""What every verb stands on: one connection, short transactions, and a retry for what the database asks to repeat."""
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.db import DatabaseError, connections, models, transaction
+
+from django_locqueue import clock
+from django_locqueue.models import Task
+from django_locqueue.models.task import TaskQuerySet
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REPEAT_AFTER_SECONDS = (0.01, 0.05, 0.2, 0.5)
+
+
+class StoreBase:
+    """Holds no state but the alias, so that one object serves all threads; each thread has its own connection."""
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+
+    @property
+    def connection(self) -> Any:
+        return connections[self.alias]
+
+    @property
+    def tasks(self) -> TaskQuerySet:
+        return TaskQuerySet(Task, using=self.alias)
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Return a short transaction; a savepoint inside the caller's own."""
+        return transaction.atomic(using=self.alias)
+
+    def is_transient(self, error: DatabaseError) -> bool:
+        """Whether the database asks to repeat the transaction: a deadlock's victim, a lock that was busy."""
+        raise NotImplementedError
+
+    def now(self) -> datetime:
+        """Return the database's time."""
+        row = self.fetch(f"SELECT {clock.now_sql(self.connection)}", ())[0]
+        return self.load_time(row[0])
+
+    # -- raw SQL: for the statements of the hot path, which the ORM would compile anew at each call
+
+    def fetch(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
+
+    def now_sql(self, now: datetime | None) -> tuple[str, list[Any]]:
+        """Return SQL and parameters of the given time, or of the database's clock."""
+        if now is None:
+            return clock.now_sql(self.connection), []
+        return "%s", [self.dump_time(now)]
+
+    def dump_time(self, value: datetime) -> Any:
+        return self.connection.ops.adapt_datetimefield_value(clock.storable(value))
+
+    def load_time(self, value: Any) -> datetime:
+        for convert in self._time_converters:
+            value = convert(value, None, self.connection)
+        loaded: datetime = value
+        return loaded
+
+    @property
+    def _time_converters(self) -> list[Any]:
+        found: list[Any] = self.connection.ops.get_db_converters(SimpleNamespace(output_field=_TIME))
+        return found
+
+    @staticmethod
+    def time(now: datetime | None) -> Any:
+        """Return the given time, or the database's clock as an expression for the ORM."""
+        return clock.DatabaseNow() if now is None else clock.storable(now)
+
+
+_TIME = models.DateTimeField()
+
+
+def repeated(
+    verb: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Any, P], R]:
+    """Repeat a verb whose transaction the database gave up: the caller never sees a deadlock that we caused.
+
+    Not inside the caller's transaction, where only the caller can repeat.
+    """
+
+    @wraps(verb)
+    def run(store: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        for seconds in REPEAT_AFTER_SECONDS:
+            if store.connection.in_atomic_block:
+                break
+            try:
+                return verb(store, *args, **kwargs)
+            except DatabaseError as error:
+                if not store.is_transient(error):
+                    raise
+            threading.Event().wait(seconds * random.uniform(0.5, 1.5))
+        return verb(store, *args, **kwargs)
+
+    return run  # type: ignore[return-value]

@@ -1,0 +1,89 @@
+"""What a person (or code) does to stored tasks. Each verb is guarded by the states it may leave: it changes those
+that are still in one at that moment, and says which."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import F
+from django.db.models.functions import Greatest
+
+from django_locqueue.models import FINISHED, WAITING, Queue, State
+from django_locqueue.store.base import repeated
+from django_locqueue.store.recover import Recovering
+
+REQUEUEABLE = (State.FAILED, State.CANCELLED)
+
+
+class Controlling(Recovering):
+    @repeated
+    def requeue(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
+        """Put failed or cancelled tasks back, with one more attempt. Return the ids that changed."""
+        return self._change(
+            ids,
+            REQUEUEABLE,
+            state=State.READY,
+            run_after=self.time(now),
+            finished_at=None,
+            crashes=0,
+            max_attempts=Greatest(F("max_attempts"), F("attempt") + 1),
+            cancel_requested=False,
+        )
+
+    @repeated
+    def run_now(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
+        """Make scheduled tasks ready before their time. Return the ids that changed."""
+        return self._change(ids, (State.SCHEDULED,), state=State.READY, run_after=self.time(now))
+
+    @repeated
+    def cancel(
+        self, ids: Sequence[int], reason: str = "", *, now: datetime | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
+        with self.transaction():
+            cancelled = self._change(
+                ids,
+                WAITING,
+                state=State.CANCELLED,
+                finished_at=self.time(now),
+                error_class="django_locqueue.exceptions.Cancel",
+                error_message=reason[:200],
+            )
+            return cancelled, self._change(ids, (State.RUNNING,), cancel_requested=True)
+
+    @repeated
+    def delete(self, ids: Sequence[int]) -> list[int]:
+        """Delete tasks that do not run, with their attempts. Return the ids that are gone."""
+        with self.transaction():
+            found = self._change(ids, (*WAITING, *FINISHED), claim_no=F("claim_no") + 1)
+            self._delete(found)
+            return found
+
+    def _change(self, ids: Sequence[int], states: Sequence[State], **changes: object) -> list[int]:
+        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between."""
+        with self.transaction():
+            chosen = self.tasks.filter(pk__in=list(ids), state__in=states).order_by("id").select_for_update()
+            found = list(chosen.values_list("pk", flat=True))
+            if found:
+                self.tasks.filter(pk__in=found).update(**changes)
+            return found
+
+    # -- queues
+
+    def pause(self, queue_name: str, *, by: str = "", reason: str = "", now: datetime | None = None) -> bool:
+        """Stop claims from a queue; running tasks finish. False if it was paused already."""
+        queues = Queue.objects.using(self.alias)
+        queues.get_or_create(name=queue_name)
+        return bool(
+            queues.filter(name=queue_name, paused_at=None).update(
+                paused_at=self.time(now), paused_by=by[:150], pause_reason=reason[:200]
+            )
+        )
+
+    def resume(self, queue_name: str) -> bool:
+        """Let claims go on. False if it was not paused."""
+        paused = Queue.objects.using(self.alias).filter(name=queue_name, paused_at__isnull=False)
+        return bool(paused.update(paused_at=None, paused_by="", pause_reason=""))
+
+    def add_queues(self, names: Sequence[str]) -> None:
+        """Make sure that the queues have rows, so that pages and pauses know them."""
+        Queue.objects.using(self.alias).bulk_create([Queue(name=name) for name in names], ignore_conflicts=True)

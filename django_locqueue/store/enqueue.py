@@ -1,0 +1,70 @@
+"""Storing calls: one statement for one, a few for thousands."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django_locqueue.models import State, Task
+from django_locqueue.store.base import StoreBase, repeated
+from django_locqueue.store.values import Call, Enqueued
+
+BATCH = 1000  # rows a statement: 11 parameters each, under PostgreSQL's 65,535 and SQLite's 32,766
+
+_COLUMNS = (
+    "state, run_after, enqueued_at, "
+    "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata, "
+    "attempt, crashes, claim_no, worker_ids, error_class, error_message, cancel_requested"
+)
+_CONSTANTS = "0, 0, 0, '', '', '', FALSE"
+
+
+class Enqueuing(StoreBase):
+    time_parameter = "%s"  # with a cast where the database cannot tell the type of a bare parameter
+
+    @repeated
+    def enqueue(self, call: Call) -> Enqueued:
+        """Store one call, in the caller's transaction if there is one."""
+        return self._insert([call])[0]
+
+    @repeated
+    def enqueue_many(self, calls: Sequence[Call]) -> list[Enqueued]:
+        """Store many calls, all or none, in their order."""
+        if len(calls) <= BATCH:
+            return self._insert(calls) if calls else []
+        with self.transaction():
+            return [
+                enqueued
+                for start in range(0, len(calls), BATCH)
+                for enqueued in self._insert(calls[start : start + BATCH])
+            ]
+
+    def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
+        sql, params = self._insert_sql(calls)
+        rows = self.fetch(f"{sql} RETURNING id, state, run_after, enqueued_at", params)
+        rows.sort()  # ids are given in the order of the rows; the order of RETURNING is not promised
+        return [Enqueued(row[0], row[1], self.load_time(row[2]), self.load_time(row[3])) for row in rows]
+
+    def _insert_sql(self, calls: Sequence[Call]) -> tuple[str, list[Any]]:
+        now, _ = self.now_sql(None)
+        rows: list[str] = []
+        params: list[Any] = []
+        for call in calls:
+            if call.run_after is None:
+                times = f"'{State.READY}', {now}, {now}"
+            else:
+                # Whether its time has come is judged by the database's clock, here and at promotion.
+                due = self.dump_time(call.run_after)
+                at = self.time_parameter
+                state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
+                times = f"{state}, {at}, {now}"
+                params += [due, due]
+            rows.append(f"({times}, %s, %s, %s, %s, %s, %s, %s, {_CONSTANTS})")
+            params += [
+                call.task_path,
+                call.args_kwargs,
+                call.queue_name,
+                call.priority,
+                call.max_attempts,
+                call.backend_alias,
+                call.metadata,
+            ]
+        return f"INSERT INTO {Task._meta.db_table} ({_COLUMNS}) VALUES {', '.join(rows)}", params

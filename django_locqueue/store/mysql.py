@@ -1,0 +1,69 @@
+"""MySQL 8 and MariaDB 10.6+. No RETURNING from UPDATE: rows are locked and read, then written by primary key."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import DatabaseError
+
+from django_locqueue.models import State
+from django_locqueue.store.base import repeated
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.store import Store
+from django_locqueue.store.values import Call, Claimed, Enqueued
+
+_TRANSIENT = {1213, 1205}  # deadlock victim, lock wait timeout
+
+
+class MySQLStore(Store):
+    # MariaDB cannot name the table to lock; no statement here joins.
+    _locks_by_table = False
+
+    def is_transient(self, error: DatabaseError) -> bool:
+        return bool(error.args) and error.args[0] in _TRANSIENT
+
+    def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
+        if self.connection.features.can_return_rows_from_bulk_insert:  # MariaDB
+            return super()._insert(calls)
+        sql, params = self._insert_sql(calls)
+        with self.transaction():
+            with self.connection.cursor() as cursor:
+                cursor.execute(sql, params)
+                first = cursor.lastrowid  # of a statement whose number of rows is known, InnoDB's ids are consecutive
+            rows = self.tasks.filter(pk__gte=first, pk__lt=first + len(calls)).order_by("pk")
+            return [Enqueued(*row) for row in rows.values_list("pk", "state", "run_after", "enqueued_at")]
+
+    @repeated
+    def claim_from(
+        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+    ) -> list[Claimed]:
+        picked, params = self._picked_sql(queue_name, limit, floor)
+        time, time_params = self.now_sql(now)
+        with self.transaction():
+            rows = self.fetch(
+                f"SELECT {CLAIMED_COLUMNS}, {time} {picked} FOR UPDATE SKIP LOCKED", [*time_params, *params]
+            )
+            if not rows:
+                return []
+            claimed_at = rows[0][-1]
+            ids = [row[0] for row in rows]
+            with self.connection.cursor() as cursor:
+                cursor.execute(
+                    f"""
+                    UPDATE {TABLE} SET state = %s, claim_no = claim_no + 1, attempt = attempt + 1,
+                      worker_id = %s, worker_ids = CONCAT(worker_ids, %s),
+                      started_at = COALESCE(started_at, %s), last_attempted_at = %s
+                    WHERE id IN ({", ".join(["%s"] * len(ids))})
+                    """,
+                    [State.RUNNING, owner.id, f"{owner.name}\n", claimed_at, claimed_at, *ids],
+                )
+        at = self.load_time(claimed_at)
+        return [
+            task._replace(
+                claim_no=task.claim_no + 1,
+                attempt=task.attempt + 1,
+                worker_ids=f"{task.worker_ids}{owner.name}\n",
+                started_at=at if task.started_at is None else task.started_at,
+                last_attempted_at=at,
+            )
+            for task in self._claimed([row[:-1] for row in rows])
+        ]

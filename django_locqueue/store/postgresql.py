@@ -1,0 +1,67 @@
+"""PostgreSQL 14+."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import DatabaseError
+
+from django_locqueue.policies.outcome import Outcome
+from django_locqueue.store.base import repeated
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.store import Store
+from django_locqueue.store.values import Claimed
+
+# Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
+_TRANSIENT = {"40P01", "40001"}
+
+
+class PostgreSQLStore(Store):
+    time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
+
+    def is_transient(self, error: DatabaseError) -> bool:
+        return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
+
+    @repeated
+    def claim_from(
+        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+    ) -> list[Claimed]:
+        picked, params = self._picked_sql(queue_name, limit, floor)
+        time, time_params = self.now_sql(now)
+        # A materialised CTE and not a sub-select: the planner may run a sub-select again and claim more than `limit`.
+        # NO KEY UPDATE: the lock that an UPDATE of other columns takes, which foreign keys do not wait for.
+        rows = self.fetch(
+            f"""
+            WITH picked AS MATERIALIZED (SELECT id {picked} FOR NO KEY UPDATE SKIP LOCKED)
+            UPDATE {TABLE} SET state = 'running', claim_no = claim_no + 1, attempt = attempt + 1,
+              worker_id = %s, worker_ids = worker_ids || %s,
+              started_at = COALESCE(started_at, {time}), last_attempted_at = {time}
+            FROM picked WHERE {TABLE}.id = picked.id
+            RETURNING {_QUALIFIED}
+            """,
+            [*params, owner.id, f"{owner.name}\n", *time_params, *time_params],
+        )
+        return self._claimed(rows)
+
+    def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[int]:
+        time, time_params = self.now_sql(now)
+        # `state || ''` keeps the planner away from the partial index of running rows: with statistics of an empty
+        # table that index looks free, and each batch would read every running row.
+        rows = self.fetch(
+            f"""
+            UPDATE {TABLE} SET state = 'successful', finished_at = {time}, return_value = ended.return_value,
+              worker_id = NULL
+            FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS ended (id, claim_no, return_value)
+            WHERE {TABLE}.id = ended.id AND {TABLE}.claim_no = ended.claim_no AND {TABLE}.state || '' = 'running'
+            RETURNING {TABLE}.id
+            """,
+            [
+                *time_params,
+                [task.id for task, _ in ended],
+                [task.claim_no for task, _ in ended],
+                [outcome.return_value for _, outcome in ended],
+            ],
+        )
+        return {row[0] for row in rows}
+
+
+_QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))

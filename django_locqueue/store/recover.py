@@ -1,0 +1,168 @@
+"""What keeps the queue going whoever dies: heartbeats, rescue, promotion, pruning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from django_locqueue.models import State, Task, TaskAttempt, Worker
+from django_locqueue.models.worker import WorkerQuerySet
+from django_locqueue.policies import retry
+from django_locqueue.store.base import StoreBase, repeated
+
+BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A task that was taken back from a dead worker, and the state it is in now."""
+
+    id: int
+    state: str
+    worker_name: str
+    crashes: int
+
+
+class Recovering(StoreBase):
+    @property
+    def workers(self) -> WorkerQuerySet:
+        return WorkerQuerySet(Worker, using=self.alias)
+
+    @repeated
+    def register_worker(
+        self,
+        name: str,
+        *,
+        lease: float,
+        queues: str = "",
+        threads: int = 1,
+        version: str = "",
+        now: datetime | None = None,
+    ) -> Worker:
+        """Add a worker whose lease of ``lease`` seconds begins now."""
+        time = self.time(now)
+        worker = Worker(
+            name=name,
+            queues=queues,
+            threads=threads,
+            version=version,
+            started_at=time,
+            heartbeat_at=time,
+            lease_until=time + timedelta(seconds=lease),
+        )
+        worker.save(using=self.alias, force_insert=True)
+        worker.refresh_from_db(using=self.alias)
+        return worker
+
+    @repeated
+    def heartbeat(self, worker_id: int, *, lease: float, stopping: bool = False, now: datetime | None = None) -> bool:
+        """Extend the lease by ``lease`` seconds from now. False: the worker was given up; it must register anew."""
+        time = self.time(now)
+        return bool(
+            self.workers.filter(pk=worker_id, stopped_at=None).update(
+                heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping
+            )
+        )
+
+    @repeated
+    def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
+        self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
+
+    def asked_to_stop(self, worker_id: int) -> set[int]:
+        """Return the ids of this worker's running tasks that someone cancelled."""
+        asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
+        return set(asked.values_list("pk", flat=True))
+
+    @repeated
+    def rescue(self, *, max_crashes: int, limit: int = BATCH, now: datetime | None = None) -> list[Rescued]:
+        """Give up expired workers and take back their running tasks, row by row, each charged one crash.
+
+        At ``max_crashes`` a task is failed; before, it is ready again at once, later after a growing wait, so that a
+        task that kills its worker lets others have a turn (CASES B5). Any worker may do this at any time.
+        """
+        time = self.time(now)
+        with self.transaction():
+            # First a write: a SQLite transaction that begins by reading may not be allowed to write later.
+            self.workers.expired(time).update(stopped_at=time)
+            live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
+            orphaned = self.tasks.running().filter(~Exists(live)).order_by("id")[:limit]
+            orphans = list(self._locked(orphaned).defer("args_kwargs", "return_value", "metadata"))
+            return [self._rescue_one(task, max_crashes, time) for task in orphans]
+
+    def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued:
+        crashes = task.crashes + 1
+        worker_name = (task.worker_names or [""])[-1]
+        error = {
+            "error_class": "django_locqueue.exceptions.WorkerLost",
+            "error_message": f"The worker died while running it, {crashes} time{'s' if crashes > 1 else ''}.",
+        }
+        if task.cancel_requested:
+            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time}
+        elif crashes >= max_crashes:
+            changes = {"state": State.FAILED, "finished_at": time}
+        elif crashes > 1:
+            wait = timedelta(seconds=retry.exponential(crashes - 1))
+            changes = {"state": State.SCHEDULED, "run_after": time + wait}
+        else:
+            changes = {"state": State.READY}
+        self.tasks.filter(pk=task.pk).update(crashes=crashes, worker=None, **error, **changes)
+        TaskAttempt.objects.using(self.alias).create(
+            task_id=task.pk,
+            number=task.attempt,
+            outcome=TaskAttempt.Outcome.CRASHED,
+            worker_name=worker_name,
+            started_at=task.last_attempted_at,
+            finished_at=time,
+            **error,
+        )
+        return Rescued(task.pk, changes["state"], worker_name, crashes)
+
+    @repeated
+    def promote(self, *, limit: int = BATCH, now: datetime | None = None) -> int:
+        """Make due tasks ready, at most ``limit``; return how many. Any worker may do this at any time."""
+        with self.transaction():
+            due = self._locked(self.tasks.due(self.time(now)).order_by("run_after", "id")[:limit])
+            ids = list(due.values_list("pk", flat=True))
+            return self.tasks.scheduled().filter(pk__in=ids).update(state=State.READY) if ids else 0
+
+    def next_due(self, *, now: datetime | None = None) -> float | None:
+        """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
+        first = self.tasks.scheduled().order_by("run_after", "id").values_list("run_after", flat=True).first()
+        if first is None:
+            return None
+        return (first - (now or self.now())).total_seconds()
+
+    @repeated
+    def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
+        """Delete finished tasks older than ``retention`` days of their state, at most ``limit`` of each.
+
+        ``retention``: ``{"successful": 7, "failed": None, ...}``; None keeps them. Return how many were deleted.
+        """
+        deleted = 0
+        for state, days in retention.items():
+            if days is None:
+                continue
+            with self.transaction():
+                old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
+                chosen = self._locked(old.order_by("finished_at", "id")[:limit])
+                deleted += self._delete(list(chosen.values_list("pk", flat=True)))
+        return deleted
+
+    def prune_workers(self, *, hours: float, now: datetime | None = None) -> int:
+        """Delete the rows of workers that stopped more than ``hours`` ago."""
+        old = self.time(now) - timedelta(hours=hours)
+        return self.workers.filter(stopped_at__lt=old).delete()[0]
+
+    def _delete(self, ids: list[int]) -> int:
+        if not ids:
+            return 0
+        TaskAttempt.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        return self.tasks.filter(pk__in=ids)._raw_delete(self.alias)
+
+    def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
+        """Lock the rows that nobody else holds; another worker takes the rest."""
+        return queryset.select_for_update(skip_locked=True, of=("self",) if self._locks_by_table else ())
+
+    _locks_by_table = True

@@ -1,0 +1,53 @@
+"""SQLite 3.35+. There are no row locks: one writer at a time, so each write transaction is short and begins as one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.db import DatabaseError, transaction
+
+from django_locqueue.store.base import repeated
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.store import Store
+from django_locqueue.store.values import Claimed
+
+
+class SQLiteStore(Store):
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        # BEGIN IMMEDIATE: a transaction that begins by reading cannot wait for the write lock later, it fails at
+        # once (CASES A5). Django reads the mode when the outermost atomic block begins.
+        connection = self.connection
+        if connection.in_atomic_block:
+            with transaction.atomic(using=self.alias):
+                yield
+            return
+        connection.ensure_connection()
+        mode, connection.transaction_mode = connection.transaction_mode, "IMMEDIATE"
+        try:
+            with transaction.atomic(using=self.alias):
+                connection.transaction_mode = mode
+                yield
+        finally:
+            connection.transaction_mode = mode
+
+    def is_transient(self, error: DatabaseError) -> bool:
+        return "locked" in str(error)
+
+    @repeated
+    def claim_from(
+        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+    ) -> list[Claimed]:
+        picked, params = self._picked_sql(queue_name, limit, floor)
+        time, time_params = self.now_sql(now)
+        rows = self.fetch(
+            f"""
+            UPDATE {TABLE} SET state = 'running', claim_no = claim_no + 1, attempt = attempt + 1,
+              worker_id = %s, worker_ids = worker_ids || %s,
+              started_at = COALESCE(started_at, {time}), last_attempted_at = {time}
+            WHERE id IN (SELECT id {picked})
+            RETURNING {CLAIMED_COLUMNS}
+            """,
+            [owner.id, f"{owner.name}\n", *time_params, *time_params, *params],
+        )
+        return self._claimed(rows)

@@ -1,0 +1,62 @@
+"""The two values that cross the store's border: what is enqueued, and what a claim gives."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call to be stored. ``args_kwargs`` and ``metadata``: JSON text (``policies.payload``)."""
+
+    task_path: str
+    args_kwargs: str
+    queue_name: str = "default"
+    priority: int = 0
+    run_after: datetime | None = None  # None: at once
+    max_attempts: int = 1
+    backend_alias: str = "default"
+    metadata: str | None = None
+
+
+class Enqueued(NamedTuple):
+    """What the database made of a :class:`Call`."""
+
+    id: int
+    state: str
+    run_after: datetime
+    enqueued_at: datetime
+
+
+class Claimed(NamedTuple):
+    """A task that this worker may run. ``(id, claim_no)`` is the fence of every write about it."""
+
+    id: int
+    claim_no: int
+    attempt: int
+    max_attempts: int
+    crashes: int
+    priority: int
+    queue_name: str
+    task_path: str
+    backend_alias: str
+    args_kwargs: str
+    metadata: str | None
+    worker_ids: str  # with this worker's name as the last line
+    run_after: datetime
+    enqueued_at: datetime
+    started_at: datetime
+    last_attempted_at: datetime
+
+    @property
+    def name(self) -> str:
+        return self.task_path.rpartition(".")[2]
+
+    @property
+    def worker_name(self) -> str:
+        return self.worker_ids.splitlines()[-1]
+
+    @property
+    def order(self) -> tuple[int, datetime, int]:
+        """Sorts as the queue serves: ``priority DESC, run_after, id``."""
+        return (-self.priority, self.run_after, self.id)

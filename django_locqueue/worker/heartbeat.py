@@ -1,0 +1,62 @@
+"""Keeps this worker's lease, and hears what it should stop."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from django_locqueue import conf
+from django_locqueue.models import Worker as WorkerRow
+from django_locqueue.service import Service
+from django_locqueue.store import Store
+from django_locqueue.store.serve import Owner
+from django_locqueue.worker.execution import StopReason
+from django_locqueue.worker.pool import Pool
+
+MOST_OF_THE_LEASE = 0.8
+
+
+class Heartbeat(Service):
+    """``register()`` makes a new worker row: at the start, and when the old one was given up by others."""
+
+    name = "heartbeat"
+
+    def __init__(self, store: Store, pool: Pool, register: Callable[[], WorkerRow]) -> None:
+        super().__init__()
+        self.store = store
+        self.pool = pool
+        self.register = register
+        self.lease = float(conf.worker.LEASE_SECONDS)
+        self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
+        self.LONGEST_WAIT_SECONDS = self.interval
+        self.stopping = False  # shown with the next beat
+        self._began()
+
+    def _began(self) -> None:
+        beat = time.monotonic()  # before the statement: the lease cannot begin later than that
+        self.row = self.register()
+        self._last_beat = beat
+
+    @property
+    def owner(self) -> Owner | None:
+        """Who claims; None while the lease may be over."""
+        return Owner(self.row.pk, self.row.name) if self.lease_is_good else None
+
+    @property
+    def lease_is_good(self) -> bool:
+        return time.monotonic() - self._last_beat < self.lease * MOST_OF_THE_LEASE
+
+    def run_once(self, now: datetime | None = None) -> float:
+        beat = time.monotonic()
+        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now):
+            self._last_beat = beat
+        else:
+            # Silent for too long: others have taken its tasks.
+            self.pool.ask_to_stop(StopReason.LEASE_LOST)
+            self._began()
+        if self.pool.busy:
+            self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(self.row.pk))
+        return self.interval
+
+    def on_failure(self, error: Exception) -> None:
+        if not self.lease_is_good:
+            self.pool.ask_to_stop(StopReason.LEASE_LOST)

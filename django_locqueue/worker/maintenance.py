@@ -1,0 +1,80 @@
+"""What any worker does for the queue as a whole: promote, rescue, prune."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from django_locqueue import conf, signals
+from django_locqueue.service import Service
+from django_locqueue.store import Store
+from django_locqueue.store.recover import BATCH
+
+PRUNE_SECONDS = 60
+LONGEST_SECONDS = 1.0  # a task that is due earlier than the one we wait for may be enqueued meanwhile
+
+
+class Maintenance(Service):
+    """Every worker runs it; rows that another holds are skipped, so more workers only share the work.
+
+    ``on_ready()`` is called when tasks became ready.
+    """
+
+    name = "maintenance"
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        max_crashes: int,
+        retention: Mapping[str, float | None],
+        on_ready: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self.store = store
+        self.max_crashes = max_crashes
+        self.retention = retention
+        self.on_ready = on_ready
+        self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
+        self._next_rescue = 0.0
+        self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
+
+    def run_once(self, now: datetime | None = None) -> float:
+        more = self._promote(now) | self._rescue(now) | self._prune(now)
+        if more:
+            return 0
+        due = self.store.next_due(now=now)
+        until_rescue = self._next_rescue - time.monotonic()
+        return max(0.0, min(LONGEST_SECONDS, until_rescue, LONGEST_SECONDS if due is None else due))
+
+    def _promote(self, now: datetime | None) -> bool:
+        promoted = self.store.promote(now=now)
+        if promoted:
+            self.on_ready()
+        return promoted == BATCH
+
+    def _rescue(self, now: datetime | None) -> bool:
+        if time.monotonic() < self._next_rescue:
+            return False
+        self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
+        rescued = self.store.rescue(max_crashes=self.max_crashes, now=now)
+        for task in rescued:
+            signals.task_rescued.send_robust(
+                type(self), task_id=task.id, worker_name=task.worker_name, state=task.state, crashes=task.crashes
+            )
+        if rescued:
+            self.on_ready()
+        if len(rescued) == BATCH:
+            self._next_rescue = 0.0
+            return True
+        return False
+
+    def _prune(self, now: datetime | None) -> bool:
+        if time.monotonic() < self._next_prune:
+            return False
+        pruned = self.store.prune(self.retention, now=now)
+        if pruned >= BATCH:
+            return True  # one batch a pass, so that promotion and rescue are not held up (CASES H2, H3)
+        self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
+        self._next_prune = time.monotonic() + PRUNE_SECONDS
+        return False

@@ -1,0 +1,131 @@
+"""The threads: each runs one task at a time."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from django.db import connections
+
+from django_locqueue.store import Claimed
+from django_locqueue.worker.execution import Execution, StopReason
+from django_locqueue.worker.executor import Executor, close_old_connections
+
+logger = logging.getLogger("django_locqueue.worker")
+
+Work = Callable[[], None]
+
+
+class Pool:
+    """Slots for running tasks.
+
+    Called on the slot's thread: ``on_end(execution)`` when a run has ended and still counts as busy, so that whoever
+    waits for an idle pool finds its outcome; ``on_free()`` when the slot is free.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        executor: Executor,
+        on_end: Callable[[Execution], None],
+        on_free: Callable[[], None],
+    ) -> None:
+        self.size = size
+        self.executor = executor
+        self.on_end = on_end
+        self.on_free = on_free
+        self._inbox: SimpleQueue[Work | None] = SimpleQueue()
+        self._executions: dict[int, Execution] = {}  # by task id; all that was claimed and has not ended
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        self.ended = 0  # runs that have ended, ever
+
+    def start(self) -> None:
+        for number in range(self.size):
+            thread = threading.Thread(target=self._work, name=f"locqueue-slot-{number + 1}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def busy(self) -> int:
+        """Tasks that were claimed and have not ended."""
+        return len(self._executions)
+
+    @property
+    def executions(self) -> list[Execution]:
+        with self._changed:
+            return list(self._executions.values())
+
+    def submit(self, claimed: Claimed) -> None:
+        execution = Execution(claimed)
+        with self._changed:
+            self._executions[claimed.id] = execution
+        self._inbox.put(lambda: self._run(execution))
+
+    def call(self, work: Work) -> None:
+        """Do something small on a thread of the pool, where user code may run."""
+        self._inbox.put(work)
+
+    def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
+        """Let the running tasks know that they should stop; all, or those of the given ids."""
+        for execution in self.executions:
+            if (ids is None or execution.claimed.id in ids) and execution.stop_reason is None:
+                execution.stop_reason = reason
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Wait until nothing runs. False: the time was over first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._executions, timeout)
+
+    def stop(self, timeout: float) -> None:
+        """End the idle threads. A thread that is stuck in a task ends with the process."""
+        for _ in self._threads:
+            self._inbox.put(None)
+        for thread in self._threads:
+            thread.join(timeout)
+
+    @property
+    def dead_threads(self) -> int:
+        return sum(not thread.is_alive() for thread in self._threads)
+
+    def withdraw(self, *, waited: float) -> list[Execution]:
+        """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
+        before = time.monotonic() - waited
+        with self._changed:
+            late = [e for e in self._executions.values() if e.began is None and e.claimed_at < before]
+            for execution in late:
+                del self._executions[execution.claimed.id]
+            self._changed.notify_all()
+        return late
+
+    def _run(self, execution: Execution) -> None:
+        with self._changed:
+            if execution.claimed.id not in self._executions:
+                return  # withdrawn
+            execution.began = time.monotonic()
+        self.executor.run(execution)
+        self.on_end(execution)
+        with self._changed:
+            self._executions.pop(execution.claimed.id, None)
+            self.ended += 1
+            if not self._executions:
+                self._changed.notify_all()
+        self.on_free()
+
+    def _work(self) -> None:
+        try:
+            while True:
+                try:
+                    work = self._inbox.get_nowait()
+                except Empty:
+                    close_old_connections()
+                    work = self._inbox.get()
+                if work is None:
+                    return
+                try:
+                    work()
+                except BaseException:
+                    logger.exception("A fault outside any task; the slot goes on.")
+        finally:
+            connections.close_all()

@@ -1,0 +1,56 @@
+"""Signals of the operating system: the first asks the worker to stop, the second makes it leave."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGBREAK") if hasattr(signal, name)]
+AT_ONCE = [getattr(signal, name) for name in ("SIGQUIT",) if hasattr(signal, name)]
+
+
+@contextmanager
+def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Call ``request_stop`` for each stop signal; yield the list of those that came.
+
+    Only the main thread can install handlers; elsewhere (tests, another thread) nothing is installed (CASES F2).
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        request_stop()
+
+    def stop_at_once(number: int, frame: FrameType | None) -> None:
+        received.extend((number, number))
+        request_stop()
+        request_stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = {number: signal.signal(number, stop) for number in STOPPING}
+    before |= {number: signal.signal(number, stop_at_once) for number in AT_ONCE}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def exit_code(received: list[int], code: int) -> int:
+    """Return 128 + the signal if it took two to end the worker, else ``code``."""
+    return 128 + received[1] if len(received) > 1 else code
+
+
+def leave(code: int) -> None:
+    """End the process now, although threads are stuck in tasks that were given back."""
+    import logging
+    import sys
+
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

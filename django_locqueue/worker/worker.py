@@ -1,0 +1,200 @@
+"""A worker: one process that runs tasks, put together from its services."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+
+from django.db import DatabaseError
+
+from django_locqueue import __version__, conf, signals
+from django_locqueue.backend import LocQueueBackend
+from django_locqueue.models import Worker as WorkerRow
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.service import Service, close_connections
+from django_locqueue.worker.acker import Acker
+from django_locqueue.worker.dispatcher import Dispatcher
+from django_locqueue.worker.execution import Execution, StopReason
+from django_locqueue.worker.executor import Executor
+from django_locqueue.worker.heartbeat import Heartbeat
+from django_locqueue.worker.maintenance import Maintenance
+from django_locqueue.worker.pool import Pool
+
+logger = logging.getLogger("django_locqueue.worker")
+
+LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
+COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    name: str
+    threads: int
+    grace_seconds: float
+    queues: Collection[str] = ()
+    exclude_queues: Collection[str] = ()
+    drain: bool = False  # leave when nothing is ready and nothing runs
+
+
+def default_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"[:100]
+
+
+class Worker:
+    """``run`` serves until it is asked to stop, and returns the process's exit code."""
+
+    def __init__(self, backend: LocQueueBackend, options: WorkerOptions) -> None:
+        self.backend = backend
+        self.store = backend.store
+        self.options = options
+        self.executor = Executor(backend)
+        self.pool = Pool(options.threads, self.executor, on_end=self._on_end, on_free=self._on_free)
+        self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
+        self.heartbeat = Heartbeat(self.store, self.pool, self._register)
+        self.dispatcher = Dispatcher(
+            self.store,
+            self.pool,
+            owner=lambda: self.heartbeat.owner,
+            give_back=self.acker.put,
+            queues=options.queues,
+            exclude_queues=options.exclude_queues,
+        )
+        self.maintenance = Maintenance(
+            self.store,
+            max_crashes=backend.max_crashes,
+            retention=backend.retention,
+            on_ready=self.dispatcher.wake,
+        )
+        self._stop = threading.Event()
+        self._forced = threading.Event()
+        self.finished = threading.Event()
+        self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        return (self.acker, self.heartbeat, self.dispatcher, self.maintenance)
+
+    def request_stop(self) -> None:
+        """Stop gracefully; a second call stops at once."""
+        (self._forced if self._stop.is_set() else self._stop).set()
+
+    def run(self) -> int:
+        try:
+            self.pool.start()
+            for service in self.services:
+                service.start()
+            signals.worker_started.send_robust(type(self), worker=self.heartbeat.row)
+            healthy = self._serve()
+            self._shut_down()
+            return 0 if healthy else 1
+        finally:
+            self.finished.set()
+
+    def _serve(self) -> bool:
+        """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
+        while not self._stop.wait(0.05 if self.options.drain else 0.5):
+            dead = [service.name for service in self.services if not service.is_alive]
+            if dead or self.pool.dead_threads:
+                logger.critical("Leaving, because this stopped: %s.", ", ".join(dead) or "a thread of the pool")
+                return False
+            if self.options.drain and self._is_drained():
+                return True
+        return True
+
+    def _is_drained(self) -> bool:
+        if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
+            return False
+        ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
+        if ready:
+            self.dispatcher.wake()
+        return not ready and not self.pool.busy
+
+    def _serves(self, queue_name: str) -> bool:
+        options = self.options
+        return (not options.queues or queue_name in options.queues) and queue_name not in options.exclude_queues
+
+    def _shut_down(self) -> None:
+        """Stop claiming, let tasks finish, ask the rest to stop, give back what still runs, write it all, leave."""
+        self.heartbeat.stopping = True
+        self.heartbeat.wake()
+        self.dispatcher.stop(LAST_WORDS_SECONDS)
+        self.dispatcher.give_back_unstarted()
+        running = self.pool.busy
+        signals.worker_stopping.send_robust(
+            type(self), worker=self.heartbeat.row, running=running, grace=self.options.grace_seconds
+        )
+        self._wait_idle(self.options.grace_seconds)
+        if self.pool.busy:
+            self.pool.ask_to_stop(StopReason.SHUTDOWN)
+            self._wait_idle(COOPERATION_SECONDS)
+        self.maintenance.stop(LAST_WORDS_SECONDS)
+        self.acker.stop(LAST_WORDS_SECONDS)
+        left = self.pool.executions
+        self.is_stuck = bool(left)
+        _within(LAST_WORDS_SECONDS, partial(self._last_words, left))
+        self.heartbeat.stop(LAST_WORDS_SECONDS)
+        self.pool.stop(timeout=0.1 if left else LAST_WORDS_SECONDS)
+        signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
+
+    def _wait_idle(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self._forced.is_set():
+            if self.pool.wait_idle(min(0.1, max(0.0, until - time.monotonic()))):
+                return
+
+    def _last_words(self, left: list[Execution]) -> None:
+        try:
+            while self.acker.pending and not self.acker.is_alive:
+                self.acker.flush()
+            if left:
+                self.store.release([execution.claimed for execution in left])
+            self.store.stop_worker(self.heartbeat.row.pk)
+        except DatabaseError:
+            logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
+        finally:
+            close_connections()
+
+    # -- what the parts tell each other
+
+    def _register(self) -> WorkerRow:
+        return self.store.register_worker(
+            self.options.name,
+            lease=conf.worker.LEASE_SECONDS,
+            queues=",".join(self.options.queues),
+            threads=self.options.threads,
+            version=__version__,
+        )
+
+    def _on_end(self, execution: Execution) -> None:
+        self.acker.put(execution)
+
+    def _on_free(self) -> None:
+        self.dispatcher.slot_freed()
+
+    def _on_stored(self, execution: Execution, accepted: bool) -> None:
+        self.pool.call(partial(self._announce, execution, accepted))
+
+    def _announce(self, execution: Execution, accepted: bool) -> None:
+        """Tell receivers, on a thread of the pool: theirs is user code, which must not hold up the acker."""
+        sender, outcome, claimed = type(self.backend), execution.outcome, execution.claimed
+        if not accepted:
+            signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
+            return
+        self.executor.finish(execution)
+        signals.attempt_ended.send_robust(sender, claimed=claimed, outcome=outcome, seconds=execution.seconds)
+        if outcome is not None and (signal := _SIGNALS.get(outcome.kind)):
+            signal.send_robust(sender, claimed=claimed, outcome=outcome)
+
+
+_SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
+
+
+def _within(seconds: float, work: Callable[[], None]) -> None:
+    """Do it, but do not wait longer: a database that drops packets must not hold up the end (CASES B2)."""
+    thread = threading.Thread(target=work, name="locqueue-last-words", daemon=True)
+    thread.start()
+    thread.join(seconds)

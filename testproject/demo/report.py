@@ -1,0 +1,87 @@
+"""The account of a run, for a person at a terminal."""
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from testproject.demo.account import Account, Place
+from testproject.demo.latency import Comparison
+
+TOP = 10
+SIDE_BY_SIDE = 78  # columns that both tables of places take
+
+
+def print_latency(console: Console, comparison: Comparison) -> None:
+    table = _table("Response time (one page, in turns)", "half within", "95 % within")
+    table.add_row("without the access log", *_milliseconds(comparison.without.p50, comparison.without.p95))
+    table.add_row("with it", *_milliseconds(comparison.with_log.p50, comparison.with_log.p95))
+    more50, more95 = (
+        comparison.with_log.p50 - comparison.without.p50,
+        comparison.with_log.p95 - comparison.without.p95,
+    )
+    table.add_row("difference", f"{more50:+.2f} ms", f"{more95:+.2f} ms")
+    console.print(table)
+
+
+def print_account(console: Console, account: Account) -> None:
+    tasks = _table("Tasks", "succeeded", "failed", "cancelled", "retried")
+    for row in account.tasks:
+        tasks.add_row(row.name, *map(_number, (row.successful, row.failed, row.cancelled, row.retried)))
+    console.print(tasks)
+
+    countries = _places("Country", account.countries)
+    provinces = _places("Province", account.provinces)
+    if console.width >= SIDE_BY_SIDE:
+        both = Table.grid(padding=(0, 2))
+        both.add_row(countries, provinces)
+        console.print(both)
+    else:
+        console.print(countries)
+        console.print(provinces)
+
+    networks = account.networks
+    parts = [f"{networks.get(state, 0):,} {state}" for state in ("located", "reserved", "unknown")]
+    console.print(f" [bold]Networks[/]   {sum(networks.values()):,}: {', '.join(parts)}", highlight=False)
+    console.print(f" [bold]Requests[/]   {account.sent:,} sent, {account.recorded:,} recorded", highlight=False)
+    console.print()
+
+
+def print_verdict(console: Console, missing: list[str]) -> None:
+    if not missing:
+        console.print(
+            Text(" Nothing was lost: ", "bold green").append(
+                "every request is recorded once, every task has ended, every network is resolved.", "default"
+            ),
+            soft_wrap=True,
+        )
+        return
+    console.print(Text(" Something is missing:", "bold red"))
+    for sentence in missing:
+        console.print(Text(f" - {sentence}"), soft_wrap=True)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column(title, no_wrap=True, min_width=12)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _places(title: str, places: list[Place]) -> Table:
+    table = _table(title, "requests", "visitors")
+    for place in places[:TOP]:
+        table.add_row(place.name, f"{place.requests:,}", f"{place.addresses:,}")
+    if rest := places[TOP:]:
+        # Addresses are not summed up: one has one place, so the sum is right.
+        table.add_row(f"{len(rest)} more", f"{sum(p.requests for p in rest):,}", f"{sum(p.addresses for p in rest):,}")
+    return table
+
+
+def _number(value: int) -> str:
+    return f"{value:,}" if value else "–"
+
+
+def _milliseconds(*values: float) -> list[str]:
+    return [f"{value:.2f} ms" for value in values]

@@ -1,0 +1,75 @@
+"""Fixtures that more than one test file uses."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from django_locqueue.models import Worker
+from tests.processes import Process, wait_until
+
+THREAD_END_SECONDS = 3
+
+
+@pytest.fixture
+def start_process(transactional_db: None) -> Iterator[Callable[..., Process]]:
+    """Return a function that starts a management command on the test database: ``start_process("migrate")``.
+
+    What it started is ended after the test, before the database is emptied. The test must commit what the process
+    shall see, hence ``transactional_db``.
+    """
+    started: list[Process] = []
+
+    def start(*arguments: str, env: dict[str, str] | None = None) -> Process:
+        process = Process(*arguments, env=env)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.end()
+
+
+@pytest.fixture
+def run_worker(start_process: Callable[..., Process]) -> Callable[..., Process]:
+    """Return a function that starts ``runqueue`` and returns its :class:`Process` when it serves.
+
+    Its name is ``--worker-id`` or ``test-1``, ``test-2``, …; with ``wait=False`` it is returned at once.
+    """
+    number = itertools.count(1)
+
+    def run(*options: str, env: dict[str, str] | None = None, wait: bool = True) -> Process:
+        name = options[options.index("--worker-id") + 1] if "--worker-id" in options else f"test-{next(number)}"
+        process = start_process("runqueue", "--no-reload", "--worker-id", name, *options, env=env)
+        if wait:
+            # Its row and not its first words: it registers when its signal handlers are in place.
+            wait_until(Worker.objects.filter(name=name).exists, process)
+        return process
+
+    return run
+
+
+def _left_behind(before: set[threading.Thread]) -> list[threading.Thread]:
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread not in before
+        and thread.is_alive()
+        # asyncio and asgiref keep their executor's threads for the next call; nobody can end them earlier.
+        and not thread.name.startswith(("ThreadPoolExecutor", "asyncio_"))
+        and (not thread.daemon or thread.name.startswith("locqueue"))
+    ]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left_behind() -> Iterator[None]:
+    """Fail the test after which a background thread still runs: one of ours, or one that would keep the process up."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + THREAD_END_SECONDS
+    while (left := _left_behind(before)) and time.monotonic() < deadline:
+        left[0].join(0.05)
+    if left:
+        pytest.fail(f"still running after the test: {', '.join(sorted(t.name for t in left))}", pytrace=False)
