@@ -7,7 +7,6 @@ machine's moods meet both alike. Buffered mode; the thread sends its batches to 
 pays and what the thread takes from the same interpreter, but no database.
 """
 
-import os
 import statistics
 import sys
 import time
