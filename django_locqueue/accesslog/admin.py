@@ -53,7 +53,6 @@ class AccessLogAdmin(ReadOnlyAdmin):
     list_display = ("moment", "address", "place", "verb", "page", "status_text", "took", "who", "agent")
     list_display_links = ("moment",)
     list_filter = (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter)
-    list_select_related = ("location", "user")
     lookups = frozenset(f.parameter_name for f in (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter))
     ordering = ("-id",)
     sortable_by = ()
@@ -86,7 +85,9 @@ class AccessLogAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessLog]:
         # Read by the columns, which cannot be given the request.
         self.shows_full_ip = may_see_full_ip(request)
-        return super().get_queryset(request)
+        # Not select_related: with a filter on the user or the network its join becomes an inner one, which hides the
+        # requests of users and networks whose rows are gone.
+        return super().get_queryset(request).prefetch_related("location", "user")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AccessLog], search_term: str

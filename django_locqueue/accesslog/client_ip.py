@@ -48,6 +48,10 @@ class Trust:
         number = count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None
         return cls(networks, UNIX in proxies, number, str(header))
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.networks and not self.unix and self.count is None
+
     def covers(self, address: IPAddress) -> bool:
         return any(address in network for network in self.networks if network.version == address.version)
 
@@ -63,15 +67,15 @@ def parse_network(text: Any) -> IPNetwork | None:
 def client_ip(meta: Mapping[str, Any], trust: Trust) -> str | None:
     """Return the client's address in canonical form, or None if there is none to trust. Never raises."""
     remote = meta.get("REMOTE_ADDR") or ""
+    if trust.is_empty:
+        return _canonical_text(remote) if isinstance(remote, str) and len(remote) <= MAX_HOP else None
     peer = parse_hop(remote)
     if trust.networks or trust.unix:
         on_socket_file = isinstance(remote, str) and (not remote or remote.startswith(UNIX))
         if not (trust.unix if on_socket_file else peer is not None and trust.covers(peer)):
             return _canonical(peer)  # not one of our proxies: its headers are its own invention
         return _canonical(_first_untrusted(_hops(meta, trust), trust, peer))
-    if trust.count is not None:
-        return _canonical(_nth(_hops(meta, trust), trust.count, peer))
-    return _canonical(peer)
+    return _canonical(_nth(_hops(meta, trust), trust.count or 0, peer))
 
 
 def _first_untrusted(hops: Iterator[IPAddress | None], trust: Trust, peer: IPAddress | None) -> IPAddress | None:
@@ -132,8 +136,9 @@ def parse_hop(text: Any) -> IPAddress | None:
 @lru_cache(maxsize=4096)  # a site's visitors come back, and its proxies are few
 def _parse(text: str) -> IPAddress | None:
     text = text.strip(" \t")
-    if match := _bracketed.fullmatch(text) or _with_port.fullmatch(text):
-        text = match[1]
+    if text.startswith("[") or text.count(":") == 1:
+        match = _bracketed.fullmatch(text) or _with_port.fullmatch(text)
+        text = match[1] if match else ""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])  # PostgreSQL's inet refuses a zone
     except ValueError:
@@ -141,6 +146,11 @@ def _parse(text: str) -> IPAddress | None:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         return address.ipv4_mapped  # what a dual-stack socket calls an IPv4 client
     return address
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text(remote: str) -> str | None:
+    return _canonical(_parse(remote))
 
 
 def _canonical(address: IPAddress | None) -> str | None:

@@ -110,7 +110,7 @@ def make_hit(
     match = request.resolver_match
     return Hit(
         id=limits.new_id(),
-        time=round(time.time() - duration, 6),
+        time=time.time() - duration,
         ip=client_ip(meta, rules.trust),
         user_id=limits.user_id(user),
         method=limits.text(request.method, limits.METHOD_LENGTH),
@@ -119,8 +119,8 @@ def make_hit(
         path=limits.text(request.path, limits.PATH_LENGTH),
         action=limits.text(_action(request, response, rules), limits.ACTION_LENGTH),
         route=limits.text(match and match.route, limits.ROUTE_LENGTH),
-        status=int(limits.number(status, limits.MAX_STATUS)),
-        duration_ms=round(limits.number(duration * 1000, limits.MAX_DURATION_MS), 3),
+        status=limits.number(status, limits.MAX_STATUS),
+        duration_ms=limits.number(duration * 1000, limits.MAX_DURATION_MS),
         bytes=None if response is None else limits.content_length(response.headers.get("Content-Length")),
         user_agent=limits.text(meta.get("HTTP_USER_AGENT"), limits.USER_AGENT_LENGTH),
         referer=limits.referer(meta.get("HTTP_REFERER")),

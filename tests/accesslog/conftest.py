@@ -1,9 +1,11 @@
 """Fixtures of the access log's tests. None of them lets a background thread near the test's database."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.hit import Hit
@@ -99,6 +101,13 @@ def fast_recorder(configure: Callable[..., None]) -> Iterator[Callable[..., Reco
     for recorder in made:
         recorder._send = lambda batch: None
         recorder.stop()
+
+
+@pytest.fixture
+async def committed(transactional_db: None) -> AsyncIterator[None]:
+    """The database for a test on an event loop, whose queries run in a thread with a connection of its own."""
+    yield
+    await sync_to_async(connections.close_all)()
 
 
 def a_hit(path: str = "/", **fields: Any) -> Hit:

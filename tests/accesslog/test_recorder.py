@@ -253,5 +253,8 @@ async def test_the_lifespan_wrapper_passes_requests_on():
     async def application(scope, receive, send):
         seen.append(scope["type"])
 
-    await LifespanMiddleware(application)({"type": "http"}, None, None)
+    async def unused(*args):
+        raise AssertionError
+
+    await LifespanMiddleware(application)({"type": "http"}, unused, unused)
     assert seen == ["http"]

@@ -43,12 +43,13 @@ def test_a_request_ends_as_a_row_with_a_place(client, stored, tmp_path):
     client.get("/page/", HTTP_X_FORWARDED_FOR="49.65.250.135")
     row = AccessLog.objects.select_related("location").get()
     assert (row.ip, row.prefix, row.path, row.action) == ("49.65.250.135", "49.65.250.0/24", "/page/", "page")
+    assert row.location is not None
     assert row.location.text == "中国 · 江苏 · 南京"
     assert row.location.precision == "city"
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_request_on_an_event_loop_ends_as_a_row(stored):
+async def test_a_request_on_an_event_loop_ends_as_a_row(committed, stored):
     await AsyncClient().get("/async/")
     assert await AccessLog.objects.acount() == 1
 
@@ -151,7 +152,7 @@ def test_a_prefix_stands_for_its_neighbours(ip, prefix):
         None,
         ["too", "short"],
         a_hit(ip="no address").to_json(),
-        a_hit(time="yesterday").to_json(),
+        [*a_hit().to_json()[:1], "yesterday", *a_hit().to_json()[2:]],
         a_hit(time=1e300).to_json(),
         a_hit(status="ok").to_json(),
     ],
