@@ -1,6 +1,11 @@
 """A task queue for Django that lives in the site's own database."""
 
+from typing import TYPE_CHECKING
+
 from django_locqueue.exceptions import Cancel, Retry, Snooze
+
+if TYPE_CHECKING:
+    from django_locqueue.definition import task
 
 __version__ = "0.1.0"
 

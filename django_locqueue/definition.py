@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, overload
 
 from django.db import transaction
 from django.utils.module_loading import import_string
@@ -86,6 +86,26 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         transaction.on_commit(partial(self.enqueue, *args, **kwargs), using=alias)
 
 
+@overload
+def task(function: Callable[..., Any], /) -> TaskDefinition: ...
+
+
+@overload
+def task(
+    *,
+    priority: int = ...,
+    queue_name: str = ...,
+    backend: str = ...,
+    takes_context: bool = ...,
+    max_attempts: int | None = ...,
+    backoff: Backoff = ...,
+    retry_on: type[BaseException] | Iterable[type[BaseException]] = ...,
+    atomic: bool = ...,
+    keep_result: bool = ...,
+    metadata: Mapping[str, Any] | None = ...,
+) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
+
+
 def task(function: Any = None, **options: Any) -> Any:
     """Make a function a task: ``@task`` or ``@task(queue_name="mail", max_attempts=5, …)``.
 
@@ -150,6 +170,8 @@ def restored(definition: Any, **stored: Any) -> Any:
 
     Not validated: a row outlives the settings that it was enqueued under, and must stay readable.
     """
+    if all(getattr(definition, name) == value for name, value in stored.items()):
+        return definition
     values = {name: getattr(definition, name) for name in definition.__dataclass_fields__}
     return _rebuilt(type(definition), {**values, **stored})
 

@@ -1,12 +1,14 @@
 """Fixtures that more than one test file uses."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.processes import Process
+from django_locqueue.models import Worker
+from tests.processes import Process, wait_until
 
 THREAD_END_SECONDS = 3
 
@@ -32,10 +34,19 @@ def start_process(transactional_db: None) -> Iterator[Callable[..., Process]]:
 
 @pytest.fixture
 def run_worker(start_process: Callable[..., Process]) -> Callable[..., Process]:
-    """Return a function that starts ``runqueue`` with the given options and returns its :class:`Process`."""
+    """Return a function that starts ``runqueue`` and returns its :class:`Process` when it serves.
 
-    def run(*options: str, env: dict[str, str] | None = None) -> Process:
-        return start_process("runqueue", "--no-reload", *options, env=env)
+    Its name is ``--worker-id`` or ``test-1``, ``test-2``, …; with ``wait=False`` it is returned at once.
+    """
+    number = itertools.count(1)
+
+    def run(*options: str, env: dict[str, str] | None = None, wait: bool = True) -> Process:
+        name = options[options.index("--worker-id") + 1] if "--worker-id" in options else f"test-{next(number)}"
+        process = start_process("runqueue", "--no-reload", "--worker-id", name, *options, env=env)
+        if wait:
+            # Its row and not its first words: it registers when its signal handlers are in place.
+            wait_until(Worker.objects.filter(name=name).exists, process)
+        return process
 
     return run
 

@@ -28,13 +28,11 @@ def configuration() -> dict[str, Any]:
 
 
 def sqlite() -> dict[str, Any]:
-    # A file: threads and processes cannot share a database in memory.
-    if LIVE_NAME in os.environ:
-        name = os.environ[LIVE_NAME]
-    else:
-        folder = tempfile.TemporaryDirectory(prefix="locqueue-tests-")
-        atexit.register(folder.cleanup)
-        name = str(Path(folder.name, "test.sqlite3"))
+    # A file: threads and processes cannot share a database in memory. Nothing is made here, since linters import the
+    # settings too; pytest-django makes the file and removes it.
+    name = os.environ.get(LIVE_NAME) or str(Path(tempfile.gettempdir(), f"locqueue-tests-{os.getpid()}.sqlite3"))
+    if LIVE_NAME not in os.environ:
+        atexit.register(remove, name)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": name,
@@ -46,6 +44,12 @@ def sqlite() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
         },
     }
+
+
+def remove(name: str) -> None:
+    # Django removes the file itself; where a connection is still open then, its two companions stay.
+    for companion in ("", "-wal", "-shm"):
+        Path(name + companion).unlink(missing_ok=True)
 
 
 def postgres() -> dict[str, Any]:

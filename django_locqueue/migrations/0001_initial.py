@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'queue',
                 'verbose_name_plural': 'Queues',
+                'permissions': [('pause_queue', 'Can pause and resume queues')],
                 'default_permissions': ('view',),
             },
         ),

@@ -21,6 +21,7 @@ class Queue(models.Model):
         verbose_name = _("queue")
         verbose_name_plural = _("Queues")
         default_permissions = ("view",)
+        permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
         return self.name

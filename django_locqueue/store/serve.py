@@ -16,20 +16,21 @@ CLAIMED_COLUMNS = ", ".join(Claimed._fields)
 TABLE = Task._meta.db_table
 MIN_PRIORITY = -100  # as in django.tasks
 
+_FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
+
 # Walks from one queue name to the next through the ready index (a skip scan): its cost is the number of queues that
-# have ready tasks, not the number of tasks.
+# have ready tasks, not the number of tasks. ORDER BY … LIMIT 1 and not MIN(): with the statistics of an empty table
+# PostgreSQL reads the whole index for a MIN.
 _READY_QUEUES = f"""
 WITH RECURSIVE queue (name) AS (
-  SELECT (SELECT MIN(queue_name) FROM {TABLE} WHERE state = 'ready')
+  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' {_FIRST})
   UNION ALL
-  SELECT (SELECT MIN(queue_name) FROM {TABLE} WHERE state = 'ready' AND queue_name > queue.name)
+  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' AND queue_name > queue.name {_FIRST})
   FROM queue WHERE queue.name IS NOT NULL
 )
 SELECT name,
-  (SELECT priority FROM {TABLE} WHERE state = 'ready' AND queue_name = name
-   ORDER BY queue_name, priority DESC, run_after, id LIMIT 1),
-  (SELECT run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = name
-   ORDER BY queue_name, priority DESC, run_after, id LIMIT 1)
+  (SELECT priority FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST}),
+  (SELECT run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST})
 FROM queue
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE paused_at IS NOT NULL)
 """

@@ -1,18 +1,29 @@
-"""Claims tasks for free slots."""
+"""Claims tasks for free slots, and a little ahead of them."""
 
+import time
 from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django_locqueue import conf
+from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
-from django_locqueue.store import Store
+from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.pool import Pool
+
+READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
+MOST_AHEAD = 500
+LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
+LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
 class Dispatcher(Service):
-    """Polls fast just after work and slowly when idle. ``owner()`` gives the present worker row, None while its
-    lease is in doubt: nothing is claimed then."""
+    """Polls fast just after work and slowly when idle.
+
+    ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
+    ``give_back(execution)`` stores the outcome of a task that was claimed and not run.
+    """
 
     name = "dispatcher"
 
@@ -21,6 +32,7 @@ class Dispatcher(Service):
         store: Store,
         pool: Pool,
         owner: Callable[[], Owner | None],
+        give_back: Callable[[Execution], None],
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
@@ -29,27 +41,65 @@ class Dispatcher(Service):
         self.store = store
         self.pool = pool
         self.owner = owner
+        self.give_back = give_back
         self.queues = queues
         self.exclude_queues = exclude_queues
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
+        self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
+        self._look_around_at = 0.0
+        self._ahead = 0
+        self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
+    def slot_freed(self) -> None:
+        """Claim again when half of what was read ahead is used up."""
+        if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
+            self.wake()
+
     def run_once(self, now: datetime | None = None) -> float:
+        self._measure()
+        self.give_back_unstarted(waited=LONGEST_UNSTARTED_SECONDS)
         owner = self.owner()
-        free = self.pool.free
         if owner is None:
             return self.least
-        if not free:
-            return IDLE_SECONDS  # a slot that becomes free wakes us
-        claimed = self.store.claim(owner, free, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
+        room = self.pool.size + self._ahead - self.pool.busy
+        if room <= 0:
+            # A slot that becomes free wakes us; but what waits unstarted must be watched.
+            return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
+        claimed = self._claim(owner, room, now)
         for task in claimed:
             self.pool.submit(task)
-        self.found_nothing = len(claimed) < free
+        self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
+
+    def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
+        if self._only_queue is not None and time.monotonic() < self._look_around_at:
+            claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
+        else:
+            claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
+            self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
+        names = {task.queue_name for task in claimed}
+        self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
+        return claimed
+
+    def _measure(self) -> None:
+        """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""
+        (since, before), now = self._measured, time.monotonic()
+        if now - since >= READ_AHEAD_SECONDS:
+            pace = (self.pool.ended - before) / (now - since)
+            self._ahead = min(int(pace * READ_AHEAD_SECONDS), MOST_AHEAD)
+            self._measured = (now, self.pool.ended)
+
+    def give_back_unstarted(self, *, waited: float = 0.0) -> None:
+        """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
+        for execution in self.pool.withdraw(waited=waited):
+            execution.outcome = Outcome(Kind.RELEASED)
+            execution.ended = time.monotonic()
+            self.give_back(execution)
 
     def _remember(self, names: set[str]) -> None:
         if new := names - self._known_queues:

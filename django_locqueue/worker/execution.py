@@ -1,6 +1,5 @@
 """One task on one slot, while this worker has it."""
 
-import threading
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,20 +19,24 @@ class StopReason(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Execution:
-    """``outcome`` is set when the run has ended; ``recorded`` when the outcome was written by the run itself."""
+    """``outcome`` is set when the run has ended; ``recorded`` when the outcome was written by the run itself.
+
+    Times are of the monotonic clock.
+    """
 
     claimed: Claimed
     result: Any = None
     outcome: Outcome | None = None
     recorded: bool = False
     stop_reason: StopReason | None = None
-    began: float = field(default_factory=time.monotonic)
+    claimed_at: float = field(default_factory=time.monotonic)
+    began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
-    thread: threading.Thread | None = None
 
     @property
     def seconds(self) -> float:
-        return (self.ended or time.monotonic()) - self.began
+        """How long the function has run."""
+        return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

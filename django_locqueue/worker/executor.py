@@ -44,6 +44,8 @@ class Executor:
         clean_connections()
 
     def _run(self, execution: Execution) -> Outcome:
+        if execution.stop_reason is not None:  # it waited for a thread until it was too late
+            return _stopped(execution, StopTask(execution.stop_reason))
         claimed = execution.claimed
         try:
             definition = resolve(claimed.task_path)
@@ -100,9 +102,7 @@ class Executor:
     def _after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
-            if execution.stop_reason is StopReason.CANCELLED:
-                return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error)
-            return Outcome(Kind.RELEASED)
+            return _stopped(execution, error)
         return retry.after_error(
             error,
             exhausted=retry.exhausted(
@@ -155,6 +155,13 @@ class Executor:
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
+
+
+def _stopped(execution: Execution, error: StopTask) -> Outcome:
+    """A task that stopped because it was asked to: a cancelled one is over, another goes back uncharged."""
+    if execution.stop_reason is StopReason.CANCELLED:
+        return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error)
+    return Outcome(Kind.RELEASED)
 
 
 def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:

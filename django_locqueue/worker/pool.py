@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
@@ -38,6 +39,7 @@ class Pool:
         self._executions: dict[int, Execution] = {}  # by task id; all that was claimed and has not ended
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
+        self.ended = 0  # runs that have ended, ever
 
     def start(self) -> None:
         for number in range(self.size):
@@ -49,10 +51,6 @@ class Pool:
     def busy(self) -> int:
         """Tasks that were claimed and have not ended."""
         return len(self._executions)
-
-    @property
-    def free(self) -> int:
-        return max(0, self.size - self.busy)
 
     @property
     def executions(self) -> list[Execution]:
@@ -91,13 +89,28 @@ class Pool:
     def dead_threads(self) -> int:
         return sum(not thread.is_alive() for thread in self._threads)
 
+    def withdraw(self, *, waited: float) -> list[Execution]:
+        """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
+        before = time.monotonic() - waited
+        with self._changed:
+            late = [e for e in self._executions.values() if e.began is None and e.claimed_at < before]
+            for execution in late:
+                del self._executions[execution.claimed.id]
+            self._changed.notify_all()
+        return late
+
     def _run(self, execution: Execution) -> None:
-        execution.thread = threading.current_thread()
+        with self._changed:
+            if execution.claimed.id not in self._executions:
+                return  # withdrawn
+            execution.began = time.monotonic()
         self.executor.run(execution)
         self.on_end(execution)
         with self._changed:
             self._executions.pop(execution.claimed.id, None)
-            self._changed.notify_all()
+            self.ended += 1
+            if not self._executions:
+                self._changed.notify_all()
         self.on_free()
 
     def _work(self) -> None:

@@ -58,7 +58,8 @@ class Worker:
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
-            lambda: self.heartbeat.owner,
+            owner=lambda: self.heartbeat.owner,
+            give_back=self.acker.put,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
         )
@@ -121,6 +122,7 @@ class Worker:
         self.heartbeat.stopping = True
         self.heartbeat.wake()
         self.dispatcher.stop(LAST_WORDS_SECONDS)
+        self.dispatcher.give_back_unstarted()
         running = self.pool.busy
         signals.worker_stopping.send_robust(
             type(self), worker=self.heartbeat.row, running=running, grace=self.options.grace_seconds
@@ -171,7 +173,7 @@ class Worker:
         self.acker.put(execution)
 
     def _on_free(self) -> None:
-        self.dispatcher.wake()
+        self.dispatcher.slot_freed()
 
     def _on_stored(self, execution: Execution, accepted: bool) -> None:
         self.pool.call(partial(self._announce, execution, accepted))

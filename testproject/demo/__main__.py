@@ -88,7 +88,6 @@ class Demo:
         self.missing += account.missing
         if self.options.serve:
             self.stay_up(web)
-            return 0
         for process in reversed(self.processes):
             if code := process.stop():
                 self.missing.append(f"{process.name} ended with exit code {code}; see {process.log}.")

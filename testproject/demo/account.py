@@ -14,7 +14,7 @@ from django_locqueue.models import FINISHED, State, Task
 from testproject.demo.client import Exchange
 from testproject.demo.traffic import Orders
 
-Key = tuple[str, str, str, int]  # address, method, path, status
+Key = tuple[str | None, str, str, int]  # address, method, path, status
 
 ONE_TASK_PER_ORDER = ("send_receipt", "settle", "pack")
 ONE_TASK_PER_REPORT = "build_report"
@@ -35,7 +35,8 @@ class Mark:
 
     @property
     def tasks(self) -> "QuerySet[Task]":
-        return Task.objects.filter(id__gt=self.task_id)
+        tasks: QuerySet[Task] = Task.objects.filter(id__gt=self.task_id)
+        return tasks
 
     @property
     def log(self) -> "QuerySet[AccessLog]":
@@ -131,14 +132,15 @@ def example(counter: "Counter[Key]") -> str:
 
 
 def count_tasks(mark: Mark) -> list[TaskCounts]:
-    rows = mark.tasks.values("task_path").annotate(
+    # In the order of the fields of TaskCounts.
+    rows = mark.tasks.values_list("task_path").annotate(
         successful=Count("id", filter=Q(state=State.SUCCESSFUL)),
         failed=Count("id", filter=Q(state=State.FAILED)),
         cancelled=Count("id", filter=Q(state=State.CANCELLED)),
         retried=Count("id", filter=Q(attempt__gt=1)),
         unfinished=Count("id", filter=~Q(state__in=FINISHED)),
     )
-    counts = [TaskCounts(name=row.pop("task_path").rpartition(".")[2], **row) for row in rows]
+    counts = [TaskCounts(path.rpartition(".")[2], *numbers) for path, *numbers in rows]
     return sorted(counts, key=lambda each: (-each.total, each.name))
 
 
@@ -149,9 +151,16 @@ def count_networks(mark: Mark) -> dict[str, int]:
 
 
 def places(log: "QuerySet[AccessLog]", name: str) -> list[Place]:
-    """Return the places with their requests, the most first; ``""`` is no place known."""
-    rows = log.values_list(name).annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
-    return [Place(*row) for row in rows.order_by("-requests")]
+    """Return the places with their requests, the most first. Where there is no name, a code or the state says why."""
+    rows = log.values_list(name, "location__country_code", "location__state").annotate(
+        requests=Count("id"), addresses=Count("ip", distinct=True)
+    )
+    totals: dict[str, tuple[int, int]] = {}
+    for place, code, state, requests, addresses in rows:
+        known = place or code or f"({state or 'no address'})"
+        before = totals.get(known, (0, 0))
+        totals[known] = (before[0] + requests, before[1] + addresses)
+    return sorted((Place(known, *sums) for known, sums in totals.items()), key=lambda each: (-each.requests, each.name))
 
 
 QUIET_SECONDS = 60

@@ -86,6 +86,7 @@ class WebServer(Process):
             *(sys.executable, "-m", "gunicorn", "testproject.wsgi:application"),
             *("--bind", f"127.0.0.1:{port}"),
             *("--workers", str(WEB_PROCESSES), "--worker-class", "gthread", "--threads", str(WEB_THREADS)),
+            "--no-control-socket",  # it would be one file in the home folder for both servers
             *("--keep-alive", "30"),  # longer than any pause of ours: no request meets a closing connection
         ]
         super().__init__(name, command, log, env)

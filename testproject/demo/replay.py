@@ -8,9 +8,10 @@ from testproject.demo.client import Client, Visitor
 from testproject.demo.traffic import Visit
 
 # address identity user [time] "method target protocol" status bytes "referrer" "agent"; a quote within is escaped.
+# The last quote may be missing: a log that was cut there still tells who asked for what.
 _line = re.compile(
-    r'^(?P<address>[0-9A-Fa-f.:]+) \S+ \S+ \[[^\]]*\] "(?P<method>[A-Z]{1,16}) (?P<target>/[!-~]*)(?: [^"]*)?" '
-    r'\d{3} (?:\d+|-)(?: "(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)")?\s*$'
+    r'^(?P<address>[0-9A-Fa-f.:]+) \S+ \S+ \[[^\]]*\] "(?P<method>[A-Z]{1,16}) (?P<target>/[!-~]*)(?: HTTP/[\d.]+)?" '
+    r'\d{3} (?:\d+|-)(?: "(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"?)?$'
 )
 _unsendable = re.compile(r"[^\x20-\x7e]")  # a header is one line of text; what else the log has was escaped in it
 
@@ -29,7 +30,7 @@ def read(path: Path) -> Log:
     bad_lines = 0
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
-            found = _line.match(line)
+            found = _line.match(line.strip())
             if not found:
                 bad_lines += bool(line.strip())
                 continue

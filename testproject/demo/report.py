@@ -9,13 +9,18 @@ from testproject.demo.account import Account, Place
 from testproject.demo.latency import Comparison
 
 TOP = 10
-WIDTH = 88
+SIDE_BY_SIDE = 78  # columns that both tables of places take
 
 
 def print_latency(console: Console, comparison: Comparison) -> None:
     table = _table("Response time (one page, in turns)", "half within", "95 % within")
     table.add_row("without the access log", *_milliseconds(comparison.without.p50, comparison.without.p95))
     table.add_row("with it", *_milliseconds(comparison.with_log.p50, comparison.with_log.p95))
+    more50, more95 = (
+        comparison.with_log.p50 - comparison.without.p50,
+        comparison.with_log.p95 - comparison.without.p95,
+    )
+    table.add_row("difference", f"{more50:+.2f} ms", f"{more95:+.2f} ms")
     console.print(table)
 
 
@@ -27,8 +32,8 @@ def print_account(console: Console, account: Account) -> None:
 
     countries = _places("Country", account.countries)
     provinces = _places("Province", account.provinces)
-    if console.width >= WIDTH:
-        both = Table.grid(padding=(0, 3))
+    if console.width >= SIDE_BY_SIDE:
+        both = Table.grid(padding=(0, 2))
         both.add_row(countries, provinces)
         console.print(both)
     else:
@@ -57,8 +62,8 @@ def print_verdict(console: Console, missing: list[str]) -> None:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 1))
-    table.add_column(title, no_wrap=True, min_width=16)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column(title, no_wrap=True, min_width=12)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     return table
@@ -67,7 +72,7 @@ def _table(title: str, *columns: str) -> Table:
 def _places(title: str, places: list[Place]) -> Table:
     table = _table(title, "requests", "visitors")
     for place in places[:TOP]:
-        table.add_row(Text(place.name or "(none)"), f"{place.requests:,}", f"{place.addresses:,}")
+        table.add_row(place.name, f"{place.requests:,}", f"{place.addresses:,}")
     if rest := places[TOP:]:
         # Addresses are not summed up: one has one place, so the sum is right.
         table.add_row(f"{len(rest)} more", f"{sum(p.requests for p in rest):,}", f"{sum(p.addresses for p in rest):,}")

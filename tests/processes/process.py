@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from django.db import connection
@@ -117,3 +117,13 @@ class Process:
             with self._changed:
                 self.lines.append(line.rstrip("\n"))
                 self._changed.notify_all()
+
+
+def wait_until(condition: Callable[[], object], process: Process | None = None, timeout: float = 30) -> None:
+    """Wait for something that another process does. Raises AssertionError if ``process`` ends first, or time does."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        said = f" It said:\n{process.output}" if process else ""
+        assert process is None or process.is_running, f"the process ended with {process.wait(5)}.{said}"
+        assert time.monotonic() < deadline, f"it did not happen within {timeout} s.{said}"
+        time.sleep(0.05)

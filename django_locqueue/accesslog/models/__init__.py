@@ -1,0 +1,4 @@
+from django_locqueue.accesslog.models.access_log import AccessLog
+from django_locqueue.accesslog.models.location import Location
+
+__all__ = ["AccessLog", "Location"]

@@ -1,0 +1,49 @@
+"""Where a network is."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.accesslog.geo import reserved
+from django_locqueue.accesslog.prefix import PREFIX_LENGTH
+
+SEPARATOR = " · "
+
+
+class Location(models.Model):
+    """One network prefix and its place. The log joins it, so that finding a place writes one row, not one per hit."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", _("Not looked up yet")
+        LOCATED = "located", _("Located")
+        RESERVED = "reserved", _("Not a public address")
+        UNKNOWN = "unknown", _("Unknown")
+
+    prefix = models.CharField(_("network"), max_length=PREFIX_LENGTH, primary_key=True)
+    state = models.CharField(_("state"), max_length=8, choices=State, default=State.PENDING)
+    country_code = models.CharField(_("country code"), max_length=2, blank=True, default="")
+    country = models.CharField(_("country/region"), max_length=64, blank=True, default="")
+    province = models.CharField(_("province"), max_length=64, blank=True, default="")
+    city = models.CharField(_("city"), max_length=64, blank=True, default="")
+    district = models.CharField(_("district"), max_length=64, blank=True, default="")
+    isp = models.CharField(_("provider"), max_length=64, blank=True, default="")
+    provider = models.CharField(_("source"), max_length=32, blank=True, default="")
+    precision = models.CharField(_("precision"), max_length=8, blank=True, default="")
+    resolved_at = models.DateTimeField(_("looked up"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("location")
+        verbose_name_plural = _("Locations")
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.prefix}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The place as a person reads it: ``中国 · 浙江 · 杭州``, or why there is none."""
+        if self.state == self.State.RESERVED:
+            return str(reserved.label(self.prefix) or self.State.RESERVED.label)
+        parts = [self.country or self.country_code, self.province, self.city, self.district]
+        # 北京 is a province and its own city; it is said once.
+        places = [part for n, part in enumerate(parts) if part and (n == 0 or part != parts[n - 1])]
+        return SEPARATOR.join(places) or str(self.State(self.state).label)

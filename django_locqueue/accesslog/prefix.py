@@ -1,0 +1,23 @@
+"""The network of an address: what is located, once for all its neighbours.
+
+Locating the /24 instead of the address gives the same province for 99.98 % of Chinese addresses and the same city
+for 99.94 %; a /16 does not (ACCESSLOG 0.4).
+"""
+
+import ipaddress
+
+from django_locqueue.accesslog.client_ip import IPAddress
+
+PREFIX_LENGTH = 43  # characters of the longest IPv6 network
+
+
+def network_prefix(ip: str, v4_bits: int, v6_bits: int) -> str:
+    """Return for instance ``49.65.250.0/24``. Raises ValueError if ``ip`` is no address."""
+    address = ipaddress.ip_address(ip)
+    bits = v4_bits if address.version == 4 else v6_bits
+    return str(ipaddress.ip_network((address, bits), strict=False))
+
+
+def first_address(prefix: str) -> IPAddress:
+    """Return the address that stands for the network. Raises ValueError if ``prefix`` is no network."""
+    return ipaddress.ip_network(prefix).network_address

@@ -1,0 +1,88 @@
+"""The tries at one task, newest first, with what each left behind."""
+
+from typing import Any, NamedTuple
+
+from django.db.models.functions import Left, Length
+
+from django_locqueue.admin import moments
+from django_locqueue.admin.badges import badge
+from django_locqueue.admin.columns import error_line
+from django_locqueue.models import State, TaskAttempt
+from django_locqueue.policies import legible, masking
+
+FEW = 5
+MANY = 50
+TRACEBACK_LENGTH = 20_000
+
+
+class Try(NamedTuple):
+    """One line of the table."""
+
+    number: int
+    badge: Any
+    started: Any
+    ran_for: str
+    worker: str
+    error: Any
+    traceback: str
+    is_cut: bool
+
+
+class Attempts(NamedTuple):
+    tries: list[Try]
+    more_before: int | None  # the number of the first attempt that is not shown, if there is one
+
+
+def attempts_of(task: Any, shown: str = "") -> Attempts:
+    """Return the latest tries. ``shown``: what the address asks for, a number: fifty from that attempt down."""
+    rows = TaskAttempt.objects.filter(task_id=task.pk).order_by("-id")
+    most = FEW
+    if shown.isascii() and shown.isdecimal() and len(shown) < 10:
+        rows, most = rows.filter(number__lte=int(shown)), MANY
+    # In two steps: the database would cut thousands of tracebacks before it sorts them.
+    found = dict(rows.values_list("pk", "number")[: most + 1])
+    ids = list(found)
+    wide = (
+        TaskAttempt.objects.filter(pk__in=ids[:most])
+        .defer("traceback")
+        .annotate(traceback_start=Left("traceback", TRACEBACK_LENGTH), traceback_size=Length("traceback"))
+        .order_by("-id")
+    )
+    tries = [_failed_try(attempt) for attempt in wide] if ids else []
+    if most == FEW:
+        tries = _last_try(task) + tries
+    return Attempts(tries, found[ids[most]] if len(ids) > most else None)
+
+
+def _failed_try(attempt: Any) -> Try:
+    started, ended = attempt.started_at, attempt.finished_at
+    return Try(
+        number=attempt.number,
+        badge=badge(attempt.outcome),
+        started=moments.time_tag(started),
+        ran_for=moments.span(ended - started) if started and ended else "–",
+        worker=legible.line(attempt.worker_name),
+        error=error_line(attempt.error_class, attempt.error_message),
+        traceback=legible.block(masking.mask_text(attempt.traceback_start)),
+        is_cut=attempt.traceback_size > TRACEBACK_LENGTH,
+    )
+
+
+def _last_try(task: Any) -> list[Try]:
+    """Return the try that runs or succeeded: neither leaves a row."""
+    if task.state not in (State.RUNNING, State.SUCCESSFUL) or not task.attempt:
+        return []
+    names = task.worker_ids_end.splitlines()
+    started, ended = task.last_attempted_at, task.finished_at
+    return [
+        Try(
+            number=task.attempt,
+            badge=badge(task.state),
+            started=moments.time_tag(started),
+            ran_for=moments.span(ended - started) if started and ended else "–",
+            worker=legible.line(names[-1]) if names else "–",
+            error="–",
+            traceback="",
+            is_cut=False,
+        )
+    ]

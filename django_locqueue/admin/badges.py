@@ -1,0 +1,55 @@
+"""States for people: an icon and a word, never colour alone."""
+
+from typing import Any, NamedTuple
+
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from django_locqueue.models import State, Task
+
+
+class Badge(NamedTuple):
+    icon: str
+    label: Any
+    meaning: Any
+    colour: str  # a class of locqueue.css
+
+
+BADGES = {
+    "scheduled": Badge("◷", State.SCHEDULED.label, _("Waits for its time."), "quiet"),
+    "ready": Badge("○", State.READY.label, _("May start as soon as a worker is free."), "quiet"),
+    "running": Badge("▶", State.RUNNING.label, _("A worker is running it now."), "run"),
+    "retrying": Badge("↻", _("Waiting to retry"), _("Failed; will be tried again by itself."), "warn"),
+    "blocked": Badge("◌", State.BLOCKED.label, _("Waits until others of its kind have finished."), "quiet"),
+    "successful": Badge("✓", State.SUCCESSFUL.label, _("Finished without error."), "ok"),
+    "failed": Badge("✕", State.FAILED.label, _("No attempts left. Will not run again by itself."), "err"),
+    "cancelled": Badge("–", State.CANCELLED.label, _("Stopped by a person or by code."), "quiet"),
+    "lost": Badge("!", _("Worker lost"), _("Its worker stopped answering."), "err"),
+    "crashed": Badge("!", _("Worker lost"), _("Its worker stopped answering."), "err"),
+    "live": Badge("●", pgettext_lazy("worker", "Live"), _("Takes tasks."), "ok"),
+    "stopping": Badge("◐", pgettext_lazy("worker", "Stopping"), _("Finishes its tasks and takes no more."), "warn"),
+    "stopped": Badge("○", pgettext_lazy("worker", "Stopped"), _("Ended as asked."), "quiet"),
+    "lost worker": Badge(
+        "!", pgettext_lazy("worker", "Lost"), _("Silent for too long. Its tasks go to other workers."), "err"
+    ),
+    "active": Badge("●", pgettext_lazy("queue", "Active"), _("Workers take its tasks."), "ok"),
+    "paused": Badge("‖", pgettext_lazy("queue", "Paused"), _("No task of it is started."), "warn"),
+}
+
+
+def badge(name: str) -> Any:
+    """Return the badge ``name`` as HTML."""
+    found = BADGES.get(name) or Badge("?", name, "", "quiet")
+    return format_html(
+        '<span class="lq-badge lq-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        found.colour,
+        found.meaning,
+        found.icon,
+        found.label,
+    )
+
+
+def state_badge(task: Task) -> Any:
+    """Return the badge of a task's state; a task that failed and waits for its next try has one of its own."""
+    return badge("retrying" if task.is_retrying else task.state)

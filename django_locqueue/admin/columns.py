@@ -1,0 +1,129 @@
+"""The columns of the task lists. All they print is escaped, legible and masked; none asks the database."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.admin import moments
+from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.admin.payloads import arguments_line
+from django_locqueue.models import State, Task
+from django_locqueue.policies import legible, masking
+
+LINE_LENGTH = 200  # characters of the stored arguments that a list reads
+
+
+class TaskColumns:
+    """To be mixed into a model admin whose rows come with ``arguments_start`` and ``worker_ids_end``."""
+
+    admin_site: Any
+
+    def task_url(self, task: Task) -> str:
+        return reverse("admin:locqueue_task_change", args=[task.pk], current_app=self.admin_site.name)
+
+    @admin.display(description=_("task"))
+    def task_column(self, task: Any) -> Any:
+        return format_html(
+            '<a href="{}">{}</a> <span class="lq-quiet">#{}</span><div class="lq-line">{}</div>',
+            self.task_url(task),
+            legible.line(task.name) or "?",
+            task.pk,
+            arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
+        )
+
+    @admin.display(description=_("state"))
+    def state_column(self, task: Task) -> Any:
+        return state_badge(task)
+
+    @admin.display(description=_("queue"))
+    def queue_column(self, task: Task) -> str:
+        return legible.line(task.queue_name)
+
+    @admin.display(description=_("priority"))
+    def priority_column(self, task: Task) -> int:
+        return task.priority
+
+    @admin.display(description=_("attempt"))
+    def attempt_column(self, task: Task) -> str:
+        return f"{task.attempt}/{task.max_attempts}"
+
+    @admin.display(description=_("worker"))
+    def worker_column(self, task: Any) -> str:
+        names = task.worker_ids_end.splitlines()
+        return legible.line(names[-1]) if names else "–"
+
+    @admin.display(description=_("added"))
+    def added_column(self, task: Task) -> Any:
+        return moments.time_tag(task.enqueued_at)
+
+    @admin.display(description=_("when"))
+    def when_column(self, task: Task) -> Any:
+        if task.state == State.READY:
+            return State.READY.label
+        return moments.time_tag(task.run_after)
+
+    @admin.display(description=_("waiting"))
+    def waiting_column(self, task: Task) -> str:
+        if task.state != State.READY:
+            return "–"
+        return moments.span(timezone.now() - max(task.enqueued_at, task.run_after))
+
+    @admin.display(description=_("started"))
+    def started_column(self, task: Task) -> Any:
+        return moments.time_tag(task.last_attempted_at or task.started_at)
+
+    @admin.display(description=_("running for"))
+    def running_for_column(self, task: Task) -> str:
+        started = task.last_attempted_at or task.started_at
+        return moments.span(timezone.now() - started) if started else "–"
+
+    @admin.display(description=_("worker"))
+    def live_worker_column(self, task: Any) -> Any:
+        name = legible.line(task.worker.name) if task.worker else self.worker_column(task)
+        lost = badge("lost") if task.worker_is_lost else ""
+        asked = format_html('<span class="lq-quiet">{}</span>', _("asked to stop")) if task.cancel_requested else ""
+        return format_html("{} {} {}", name, lost, asked)
+
+    @admin.display(description=_("heartbeat"))
+    def heartbeat_column(self, task: Any) -> Any:
+        return moments.time_tag(task.worker.heartbeat_at) if task.worker else "–"
+
+    @admin.display(description=_("error"))
+    def error_column(self, task: Task) -> Any:
+        return error_line(task.error_class, task.error_message)
+
+    @admin.display(description=_("failed"))
+    def failed_column(self, task: Task) -> Any:
+        return moments.time_tag(task.finished_at)
+
+    @admin.display(description=_("next try or end"))
+    def next_or_end_column(self, task: Task) -> Any:
+        return moments.time_tag(task.finished_at if task.is_finished else task.run_after)
+
+    @admin.display(description=_("finished"))
+    def finished_column(self, task: Task) -> Any:
+        return moments.time_tag(task.finished_at)
+
+    @admin.display(description=_("ran for"))
+    def ran_for_column(self, task: Task) -> str:
+        if not (task.finished_at and task.last_attempted_at and task.state != State.CANCELLED):
+            return "–"
+        return moments.span(task.finished_at - task.last_attempted_at)
+
+
+def error_line(error_class: str, message: str) -> Any:
+    """Return the error's class without its module, and its message."""
+    if not error_class:
+        return "–"
+    name = legible.line(error_class.rpartition(".")[2])
+    return format_html(
+        '<span class="lq-error" title="{}">{}</span>{}{}',
+        legible.line(error_class),
+        name,
+        ": " if message else "",
+        legible.line(masking.mask_text(message)),
+    )

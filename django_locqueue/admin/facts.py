@@ -1,0 +1,41 @@
+"""What there is to know about a task besides its arguments, result and attempts."""
+
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from django_locqueue.admin import moments
+from django_locqueue.models import State
+from django_locqueue.policies import legible
+
+
+def facts_of(task: Any) -> list[tuple[str, Any]]:
+    """Return labels and values, without those that say nothing about this task."""
+    found: list[tuple[str, Any]] = [(_("Added"), _moment(task.enqueued_at))]
+    if task.state == State.SCHEDULED:
+        found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
+    if task.started_at:
+        ready_from = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
+        found.append((_("Waited"), moments.span(task.started_at - ready_from)))
+        found.append((_("Started"), _moment(task.started_at)))
+    if task.attempt > 1 and task.last_attempted_at:
+        found.append((_("Last attempt"), _moment(task.last_attempted_at)))
+    if task.finished_at:
+        found.append((_("Finished"), _moment(task.finished_at)))
+        if task.last_attempted_at and task.state != State.CANCELLED:
+            found.append((_("Ran for"), moments.span(task.finished_at - task.last_attempted_at)))
+    names = task.worker_ids_end.splitlines()
+    if names:
+        found.append((_("Worker"), legible.line(names[-1])))
+    if task.crashes:
+        found.append((_("Workers lost"), task.crashes))
+    if task.cancel_requested and not task.is_finished:
+        found.append((_("Asked to stop"), _("The task stops only if its code checks for this.")))
+    if task.backend_alias != "default":
+        found.append((_("Backend"), legible.line(task.backend_alias)))
+    return found
+
+
+def _moment(moment: Any) -> Any:
+    return format_html("{} ({})", moments.whole(moment), moments.time_tag(moment))

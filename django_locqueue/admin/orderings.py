@@ -1,0 +1,59 @@
+"""The orderings of the task lists: each is that of an index in ``models/task.py``, and there are no others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models.functions import Concat
+
+from django_locqueue.models.task import FINISHED as FINISHED_STATES
+
+READY = ("queue_name", "-priority", "run_after", "id")  # within a queue: as workers take them
+SCHEDULED = ("run_after", "id")
+RUNNING = ("worker_id", "id")
+FINISHED = ("-finished_at", "-id")
+NEWEST = ("-id",)
+
+
+def in_finished_index(rows: Any) -> Any:
+    """Repeat the condition of the index of finished tasks: SQLite uses a partial index only when asked in its words.
+
+    Written out, since SQLite does not compare the parameters of an IN list with the index's.
+    """
+    words = ", ".join(f"'{state}'" for state in FINISHED_STATES)
+    return rows.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
+
+
+def with_state(rows: Any, state: str) -> Any:
+    """Narrow rows that another index than the state's holds.
+
+    By an expression that matches no index: with the statistics of an empty table PostgreSQL would rather read and sort
+    all rows of the state.
+    """
+    return rows.alias(_state=Concat(F("state"), Value(""))).filter(_state=state)
+
+
+def names(ordering: Sequence[str]) -> list[str]:
+    return [part.lstrip("-") for part in ordering]
+
+
+def is_descending(ordering: Sequence[str]) -> bool:
+    return ordering[0].startswith("-")
+
+
+def behind(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
+    """Return the condition for the rows that come after ``row``."""
+    found, equal = Q(), Q()
+    for part, name in zip(ordering, names(ordering), strict=True):
+        found |= equal & Q(**{f"{name}__{'lt' if part.startswith('-') else 'gt'}": row[name]})
+        equal &= Q(**{name: row[name]})
+    # The second condition says nothing new, but gives the index a place to start.
+    return found & Q(
+        **{f"{names(ordering)[0]}__{'lte' if is_descending(ordering) else 'gte'}": row[names(ordering)[0]]}
+    )
+
+
+def not_beyond(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
+    """Return the condition for the rows that by the first column of ``ordering`` do not come after ``row``."""
+    name = names(ordering)[0]
+    return Q(**{f"{name}__{'gte' if is_descending(ordering) else 'lte'}": row[name]})

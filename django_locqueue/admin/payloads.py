@@ -1,0 +1,165 @@
+"""Arguments and results as HTML: masked, legible, and of a size that a browser can bear."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_locqueue.policies import excerpt, legible, masking
+
+WHOLE = 65_536  # characters: a longer payload is shown by its beginning
+BEGINNING = 4_000
+MOST_NODES = 600  # of one payload
+MOST_ITEMS = 50  # of one list or object
+MOST_TEXT = 2_000  # characters of one string
+OPEN_DEPTH = 2  # nested deeper than this, a part is shown when it is asked for
+MOST_DEPTH = 20
+LINE = 120
+
+
+def arguments_line(text: str, *, cut: bool) -> str:
+    """Return a stored call, or its beginning, in one line: ``991, email=••••••``."""
+    try:
+        call = masking.mask(excerpt.read(text, cut=cut))
+    except excerpt.Unreadable:
+        call = None
+    if not isinstance(call, dict):
+        return _shortened(legible.line(masking.mask_text(text)), LINE)
+    args, kwargs = call.get("args"), call.get("kwargs")
+    parts = [_compact(value) for value in args] if isinstance(args, list) else []
+    parts += [f"{key}={_compact(value)}" for key, value in kwargs.items()] if isinstance(kwargs, dict) else []
+    line = ", ".join(parts)
+    return _shortened(legible.line(f"{line} …" if cut and not line.endswith("…") else line), LINE)
+
+
+def _compact(value: Any) -> str:
+    return value if value == masking.MASK else json.dumps(value, ensure_ascii=False, separators=(",", ": "))
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What a page knows of a stored JSON text: its size, and its beginning or all of it."""
+
+    start: str | None
+    size: int | None
+
+    @property
+    def is_missing(self) -> bool:
+        return self.start is None
+
+    @property
+    def is_too_large(self) -> bool:
+        return (self.size or 0) > WHOLE
+
+    def value(self) -> Any:
+        """Return the masked value. Raises ``excerpt.Unreadable``."""
+        if self.start is None:
+            return None
+        text = self.start[:BEGINNING] if self.is_too_large else self.start
+        return masking.mask(excerpt.read(text, cut=self.is_too_large))
+
+    def text(self) -> str:
+        """Return the beginning as it is stored, for what is no JSON."""
+        return legible.block(masking.mask_text((self.start or "")[:BEGINNING]))
+
+
+class Tree:
+    """Draws one JSON value, within one budget of nodes."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+
+    def draw(self, value: Any, depth: int = 0) -> Any:
+        self.nodes += 1
+        match value:
+            case dict() if value:
+                rows = [(self._key(key), item) for key, item in value.items()]
+                return self._group(rows, _object_of(len(rows)), depth)
+            case list() if value:
+                rows = [(str(position), item) for position, item in enumerate(value)]
+                return self._group(rows, _list_of(len(rows)), depth)
+            case str():
+                text = legible.block(value[:MOST_TEXT])
+                left = len(value) - MOST_TEXT
+                return format_html("{}{}", text, _more_characters(left) if left > 0 else "")
+            case _:
+                return json.dumps(value)
+
+    def _group(self, rows: list[tuple[str, Any]], words: str, depth: int) -> Any:
+        if depth >= MOST_DEPTH or self.nodes > MOST_NODES:
+            return format_html('<span class="lq-quiet">{}</span>', words)
+        drawn, left = [], len(rows)
+        for name, item in rows[:MOST_ITEMS]:
+            if self.nodes > MOST_NODES:
+                break
+            drawn.append((name, self.draw(item, depth + 1)))
+            left -= 1
+        body = format_html_join("", "<dt>{}</dt><dd>{}</dd>", drawn)
+        rest = format_html('<p class="lq-quiet">{}</p>', _more_items(left)) if left else ""
+        if depth == 0:
+            return format_html('<dl class="lq-json">{}</dl>{}', body, rest)
+        return format_html(
+            '<details{}><summary>{}</summary><dl class="lq-json">{}</dl>{}</details>',
+            " open" if depth < OPEN_DEPTH else "",
+            words,
+            body,
+            rest,
+        )
+
+    @staticmethod
+    def _key(key: str) -> str:
+        return legible.line(_shortened(key, LINE))
+
+
+def _list_of(count: int) -> str:
+    return ngettext("list of %(count)s", "list of %(count)s", count) % {"count": count}
+
+
+def _object_of(count: int) -> str:
+    return ngettext("object with %(count)s key", "object with %(count)s keys", count) % {"count": count}
+
+
+def _more_items(count: int) -> str:
+    return ngettext("… %(count)s more", "… %(count)s more", count) % {"count": count}
+
+
+def _more_characters(count: int) -> str:
+    return ngettext("… %(count)s more character", "… %(count)s more characters", count) % {"count": count}
+
+
+def draw_payload(payload: Payload) -> Any:
+    """Return the payload as HTML, or the stored text if it is no JSON."""
+    if payload.is_missing:
+        return "–"
+    try:
+        value = payload.value()
+    except excerpt.Unreadable:
+        return format_html('<pre class="lq-block">{}</pre>', payload.text())
+    return draw(value)
+
+
+def draw(value: Any) -> Any:
+    drawn = Tree().draw(value)
+    return drawn if isinstance(value, dict | list) and value else format_html('<div class="lq-value">{}</div>', drawn)
+
+
+def draw_call(payload: Payload) -> Any:
+    """Return a stored call as HTML: its arguments by position, then by name."""
+    try:
+        call = payload.value()
+    except excerpt.Unreadable:
+        return draw_payload(payload)
+    if not isinstance(call, dict):
+        return draw(call)
+    args, kwargs = call.get("args") or [], call.get("kwargs") or {}
+    if not isinstance(args, list) or not isinstance(kwargs, dict):
+        return draw(call)
+    named = {str(position): value for position, value in enumerate(args)} | kwargs
+    return draw(named) if named else format_html('<p class="lq-quiet">{}</p>', _("No arguments."))

@@ -1,0 +1,175 @@
+"""The list of queues, where they are paused and resumed."""
+
+from collections import Counter
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count
+from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from django_locqueue.admin import orderings
+from django_locqueue.admin.badges import badge
+from django_locqueue.admin.counts import capped_counts
+from django_locqueue.admin.paginator import CAP, capped_text
+from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.admin.strip import Strip
+from django_locqueue.models import Queue, Task
+from django_locqueue.policies import legible
+from django_locqueue.store import get_store
+
+PERMISSION = "locqueue.pause_queue"
+
+
+@admin.register(Queue)
+class QueueAdmin(PlainListAdmin):
+    empty = gettext_lazy("Queues appear here when a worker serves them.")
+    ordering = ("name",)
+    list_display = ("name_column", "state_column", "ready_column", "scheduled_column", "running_column")
+
+    def complete(self, rows: list[Any]) -> None:
+        tasks = {
+            "ready": Task.objects.ready().order_by(*orderings.READY),
+            "running": Task.objects.running().order_by(*orderings.RUNNING),
+        }
+        counts = capped_counts(
+            {
+                f"{state} {queue.name}": found.filter(queue_name=queue.name)
+                for queue in rows
+                for state, found in tasks.items()
+            }
+        )
+        # The scheduled index does not know queues: the share of each queue in its first rows, counted here since
+        # 10,000 names cost little.
+        first = Task.objects.scheduled().order_by(*orderings.SCHEDULED).values_list("queue_name", flat=True)
+        scheduled = Counter(first[: CAP + 1])
+        is_cut = scheduled.total() > CAP
+        for queue in rows:
+            queue.ready_text = capped_text(counts[f"ready {queue.name}"])
+            queue.running_text = capped_text(counts[f"running {queue.name}"])
+            queue.scheduled_text = capped_text(scheduled[queue.name]) + ("+" if is_cut else "")
+
+    def get_list_display(self, request: Any) -> Any:
+        if not request.user.has_perm(PERMISSION):
+            return self.list_display
+
+        @admin.display(description="", empty_value="")
+        def buttons(queue: Queue) -> Any:
+            verb, label = ("resume", _("Resume")) if queue.paused_at else ("pause", _("Pause…"))
+            return format_html(
+                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
+                self.change_url(verb, queue.name),
+                label,
+            )
+
+        return (*self.list_display, buttons)
+
+    @admin.display(description=gettext_lazy("queue"))
+    def name_column(self, queue: Queue) -> str:
+        return legible.line(queue.name)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, queue: Queue) -> Any:
+        return badge("paused" if queue.paused_at else "active")
+
+    @admin.display(description=gettext_lazy("ready"))
+    def ready_column(self, queue: Any) -> str:
+        return str(queue.ready_text)
+
+    @admin.display(description=gettext_lazy("scheduled"))
+    def scheduled_column(self, queue: Any) -> str:
+        return str(queue.scheduled_text)
+
+    @admin.display(description=gettext_lazy("running"))
+    def running_column(self, queue: Any) -> str:
+        return str(queue.running_text)
+
+    # -- changes
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("<path:name>/pause/", view(self.pause_view), name="locqueue_queue_pause"),
+            path("<path:name>/resume/", view(self.resume_view), name="locqueue_queue_resume"),
+            path("<path:name>/change/", view(self.to_list), name="locqueue_queue_change"),
+            *super().get_urls(),
+        ]
+
+    def change_url(self, verb: str, name: str) -> str:
+        return reverse(f"admin:locqueue_queue_{verb}", args=[quote(name)], current_app=self.admin_site.name)
+
+    def list_url(self) -> str:
+        return reverse("admin:locqueue_queue_changelist", current_app=self.admin_site.name)
+
+    def to_list(self, request: Any, name: str) -> Any:
+        """Where the admin's index links to from a change that was logged."""
+        return HttpResponseRedirect(self.list_url())
+
+    def pause_view(self, request: Any, name: str) -> Any:
+        queue, refused = self._asked_for(request, name)
+        if refused:
+            return refused
+        if request.POST.get("confirmed") != "yes":
+            request.current_app = self.admin_site.name
+            return TemplateResponse(
+                request,
+                "admin/locqueue/pause.html",
+                {
+                    **self.admin_site.each_context(request),
+                    "title": _("Pause queue “%(queue)s”?") % {"queue": legible.line(queue.name)},
+                    "opts": self.opts,
+                    "back": self.list_url(),
+                    "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                },
+            )
+        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
+        if get_store().pause(queue.name, by=request.user.get_username(), reason=reason):
+            self._log(request, queue, _("Paused."))
+            self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
+        else:
+            self._say(request, _("Queue “%(queue)s” was paused already."), queue, level=messages.WARNING)
+        return HttpResponseRedirect(self.list_url())
+
+    def resume_view(self, request: Any, name: str) -> Any:
+        queue, refused = self._asked_for(request, name)
+        if refused:
+            return refused
+        if get_store().resume(queue.name):
+            self._log(request, queue, _("Resumed."))
+            self._say(request, _("Queue “%(queue)s” goes on."), queue)
+        else:
+            self._say(request, _("Queue “%(queue)s” was not paused."), queue, level=messages.WARNING)
+        return HttpResponseRedirect(self.list_url())
+
+    def _asked_for(self, request: Any, name: str) -> tuple[Any, Any]:
+        if request.method != "POST":
+            return None, HttpResponseNotAllowed(["POST"])
+        if not request.user.has_perm(PERMISSION):
+            raise PermissionDenied
+        queue = Queue.objects.filter(pk=unquote(name)).first()
+        if queue is None:
+            raise Http404
+        return queue, None
+
+    def _say(
+        self, request: Any, sentence: str, queue: Queue, *, running: int = 0, level: int = messages.SUCCESS
+    ) -> None:
+        said = sentence % {"queue": legible.line(queue.name)}
+        if running:
+            more = ngettext("%(count)s running task will finish.", "%(count)s running tasks will finish.", running)
+            said += " " + more % {"count": running}
+        self.message_user(request, said, level)
+
+    def _log(self, request: Any, queue: Queue, message: str) -> None:
+        LogEntry.objects.log_actions(request.user.pk, [queue], CHANGE, change_message=message, single_object=True)
+
+
+def _running(queue: Queue) -> int:
+    return int(Task.objects.running().filter(queue_name=queue.name).aggregate(count=Count("pk"))["count"])

@@ -1,0 +1,109 @@
+"""What stands on top of each of our pages: the way to the others, and what is wrong right now."""
+
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.translation import pgettext_lazy
+
+from django_locqueue.admin import orderings
+from django_locqueue.admin.counts import capped_counts
+from django_locqueue.admin.paginator import capped_text
+from django_locqueue.clock import DatabaseNow
+from django_locqueue.models import Queue, Task, Worker
+
+PAGES = (
+    "locqueue.pendingtask",
+    "locqueue.runningtask",
+    "locqueue.failedtask",
+    "locqueue.retriedtask",
+    "locqueue.task",
+    "locqueue.queue",
+    "locqueue.worker",
+    "locqueue_accesslog.accesslog",
+)
+SHORT_NAMES = {
+    "locqueue.pendingtask": pgettext_lazy("tasks", "Pending"),
+    "locqueue.runningtask": pgettext_lazy("tasks", "Running"),
+    "locqueue.failedtask": pgettext_lazy("tasks", "Failed"),
+    "locqueue.retriedtask": pgettext_lazy("tasks", "Retried"),
+    "locqueue.task": pgettext_lazy("tasks", "All"),
+}
+MOST_QUEUES = 200
+
+
+class Link(NamedTuple):
+    label: Any
+    url: str
+    count: str
+    is_current: bool
+
+
+class Strip:
+    """Evaluated by the template: a request that only changes something pays nothing for it."""
+
+    def __init__(self, request: Any, admin_site: Any, current: str) -> None:
+        self.request = request
+        self.site = admin_site
+        self.current = current
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        return capped_counts(
+            {
+                "ready": Task.objects.ready().order_by(*orderings.READY),
+                "scheduled": Task.objects.scheduled().order_by(*orderings.SCHEDULED),
+                "locqueue.runningtask": Task.objects.running().order_by(*orderings.RUNNING),
+                "locqueue.failedtask": orderings.in_finished_index(Task.objects.failed()).order_by(*orderings.FINISHED),
+                "locqueue.retriedtask": Task.objects.retried().order_by(*orderings.NEWEST),
+                "workers": Worker.objects.live(DatabaseNow()),
+            }
+        )
+
+    @cached_property
+    def links(self) -> list[Link]:
+        counts = {label: count for label, count in self.counts.items() if "." in label}
+        counts["locqueue.pendingtask"] = self.counts["ready"] + self.counts["scheduled"]
+        found = []
+        for label in PAGES:
+            app_label, name = label.split(".")
+            model = apps.all_models.get(app_label, {}).get(name)
+            if model is None or not self.site.is_registered(model):
+                continue
+            model_admin = self.site.get_model_admin(model)
+            if not model_admin.has_view_permission(self.request):
+                continue
+            url = reverse(f"admin:{app_label}_{name}_changelist", current_app=self.site.name)
+            count = capped_text(counts[label]) if label in counts else ""
+            found.append(Link(short_name(model), url, count, label == self.current))
+        return found
+
+    @property
+    def no_worker(self) -> bool:
+        return not self.counts["workers"]
+
+    @cached_property
+    def paused_queues(self) -> list[tuple[Queue, str]]:
+        return [(queue, self.resume_url(queue)) for queue in queue_rows(self.request) if queue.paused_at]
+
+    def resume_url(self, queue: Queue) -> str:
+        return reverse("admin:locqueue_queue_resume", args=[quote(queue.name)], current_app=self.site.name)
+
+    @property
+    def may_resume(self) -> bool:
+        return bool(self.request.user.has_perm("locqueue.pause_queue"))
+
+
+def short_name(model: Any) -> Any:
+    """Return the page's name in the strip: where all are tasks, the word is left out."""
+    return SHORT_NAMES.get(model._meta.label_lower, model._meta.verbose_name_plural)
+
+
+def queue_rows(request: Any) -> list[Queue]:
+    """Return the queues, read once for a request. A small table; the first of them if somebody made it large."""
+    if not hasattr(request, "_locqueue_queues"):
+        request._locqueue_queues = list(Queue.objects.order_by("name")[:MOST_QUEUES])
+    rows: list[Queue] = request._locqueue_queues
+    return rows

@@ -1,0 +1,247 @@
+"""What the lists of tasks have in common: read-only, in the order of an index, with the changes a person may make."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Case, Value, When
+from django.db.models.functions import Left, Right
+from django.http import HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.admin.changelist import TaskChangeList
+from django_locqueue.admin.changes import CHANGES, Change, may, refusal
+from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
+from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
+from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.strip import Strip
+from django_locqueue.admin.tabs import Tab
+from django_locqueue.clock import DatabaseNow
+from django_locqueue.models import Task
+from django_locqueue.store import get_store
+
+WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
+LARGEST_ID = 2**63 - 1
+
+
+class ReadOnly:
+    """Nothing is added, edited or deleted by admin's own forms."""
+
+    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: Any, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
+        return False
+
+
+class TaskPermissions(ReadOnly):
+    """Asks for the permissions of the task, also on the proxies, which have none of their own."""
+
+    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("locqueue.view_task"))
+
+    def has_module_permission(self, request: Any) -> bool:
+        return self.has_view_permission(request)
+
+    def get_model_perms(self, request: Any) -> dict[str, bool]:
+        return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
+
+
+class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ignore[type-arg]
+    """A list of tasks. A page says what it shows by ``tabs``, and how by ``list_display``."""
+
+    tabs: tuple[Tab, ...]
+    row_changes: tuple[str, ...] = ()  # which have a button in each row
+    introduction: Any = ""
+
+    actions = ("retry", "run", "cancel", "delete")
+    change_list_template = "admin/locqueue/task_list.html"
+    list_display_links = None
+    list_filter = (QueueFilter, TabFilter, BehindFilter)
+    list_max_show_all = 0
+    list_per_page = 50
+    paginator = CappedPaginator
+    search_fields = ("id",)
+    search_help_text = _("Finds a task by its id.")
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    sortable_by = ()
+    # Everything else in the address is refused: conditions on arguments would tell what masking hides.
+    LOOKUPS = frozenset({"queue", "state", "tab", "behind"})
+
+    def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
+        return lookup in self.LOOKUPS
+
+    def current_tab(self, request: Any) -> Tab:
+        return next((tab for tab in self.tabs if tab.name == request.GET.get("tab")), self.tabs[0])
+
+    # -- rows
+
+    def get_changelist(self, request: Any, **kwargs: Any) -> type[TaskChangeList]:
+        return TaskChangeList
+
+    def get_queryset(self, request: Any) -> Any:
+        """Leave what may be large in the database, but for the beginning that a row shows."""
+        rows = super().get_queryset(request)
+        return rows.defer(*WIDE_COLUMNS).annotate(
+            arguments_start=Left("args_kwargs", LINE_LENGTH), worker_ids_end=Right("worker_ids", LINE_LENGTH)
+        )
+
+    def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        if not search_term:
+            return queryset, False
+        task_id = as_id(search_term)
+        return (queryset.filter(pk=task_id) if task_id else queryset.none()), False
+
+    def get_list_display(self, request: Any) -> Any:
+        offered = [CHANGES[name] for name in self.row_changes if name in self.current_tab(request).changes]
+        offered = [change for change in offered if may(request, change)]
+        if not offered:
+            return self.list_display
+
+        # A form cannot stand inside the list's form: each button sends that one to an address of its own.
+        back = urlencode({"next": request.get_full_path()})
+
+        @admin.display(description="", empty_value="")
+        def buttons(task: Task) -> Any:
+            return format_html_join(
+                " ",
+                '<button type="submit" class="button lq-button" formaction="{}?{}">{}</button>',
+                (
+                    (self.change_url(change, task), back, change.label_for(task))
+                    for change in offered
+                    if change.is_offered(task)
+                ),
+            )
+
+        return (*self.list_display, buttons)
+
+    def change_url(self, change: Change, task: Task) -> str:
+        return reverse(f"admin:locqueue_task_{change.name}", args=[task.pk], current_app=self.admin_site.name)
+
+    # -- addresses
+
+    def get_urls(self) -> list[Any]:
+        name = self.opts.model_name
+        view = self.admin_site.admin_view
+        return [
+            path("", view(self.changelist_view), name=f"locqueue_{name}_changelist"),
+            path("<int:task_id>/change/", view(self.to_task_page), name=f"locqueue_{name}_change"),
+        ]
+
+    def to_task_page(self, request: Any, task_id: int) -> Any:
+        """A task has one page, wherever it is listed: it may be in another list by the time one looks."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return HttpResponseRedirect(self.task_url(Task(pk=task_id)))
+
+    def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
+        if request.method == "POST":
+            for name in request.POST.getlist("action"):
+                if name in CHANGES and not may(request, CHANGES[name]):
+                    raise PermissionDenied(refusal(CHANGES[name]))
+            if not all(as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+                raise BadRequest("What is ticked must be ids of tasks.")
+        elif (task_id := as_id(request.GET.get("q", ""))) and self.has_view_permission(request):
+            if Task.objects.filter(pk=task_id).exists():
+                return HttpResponseRedirect(self.task_url(Task(pk=task_id)))
+        return super().changelist_view(
+            request,
+            {
+                "title": self.opts.verbose_name_plural,
+                "introduction": self.introduction,
+                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                **(extra_context or {}),
+            },
+        )
+
+    # -- changes. What is done to the ticked rows is in the store's hands; the list's queryset is not used.
+
+    @admin.action(description=CHANGES["retry"].label, permissions=["retry"])
+    def retry(self, request: Any, queryset: Any) -> Any:
+        return self.change_ticked(request, CHANGES["retry"])
+
+    @admin.action(description=CHANGES["run"].label, permissions=["run"])
+    def run(self, request: Any, queryset: Any) -> Any:
+        return self.change_ticked(request, CHANGES["run"])
+
+    @admin.action(description=CHANGES["cancel"].label, permissions=["cancel"])
+    def cancel(self, request: Any, queryset: Any) -> Any:
+        return self.change_ticked(request, CHANGES["cancel"])
+
+    @admin.action(description=CHANGES["delete"].label, permissions=["remove"])
+    def delete(self, request: Any, queryset: Any) -> Any:
+        return self.change_ticked(request, CHANGES["delete"])
+
+    def has_retry_permission(self, request: Any) -> bool:
+        return self.offers(request, "retry")
+
+    def has_run_permission(self, request: Any) -> bool:
+        return self.offers(request, "run")
+
+    def has_cancel_permission(self, request: Any) -> bool:
+        return self.offers(request, "cancel")
+
+    def has_remove_permission(self, request: Any) -> bool:
+        return self.offers(request, "delete")
+
+    def offers(self, request: Any, name: str) -> bool:
+        """Whether the change makes sense for what is listed, and the person may make it."""
+        return name in self.current_tab(request).changes and may(request, CHANGES[name])
+
+    def change_ticked(self, request: Any, change: Change) -> Any:
+        ticked = [as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)]
+        ids = sorted({task_id for task_id in ticked if task_id})
+        if change.question and request.POST.get("confirmed") != "yes":
+            return self.confirmation(request, change, ids, request.get_full_path())
+        changed = change.apply(get_store(), ids)
+        worked = bool(changed.done or changed.asked)
+        said = change.sentences(changed, len(ids))
+        if said:
+            self.message_user(request, said, messages.SUCCESS if worked else messages.WARNING)
+        return None
+
+    def confirmation(self, request: Any, change: Change, ids: list[int], back: str) -> TemplateResponse:
+        """Ask before what cannot be undone, by a page: it needs no script."""
+        examples = Task.objects.filter(pk__in=ids[:10]).only("id", "task_path", "state", "attempt").order_by("id")
+        request.current_app = self.admin_site.name
+        return TemplateResponse(
+            request,
+            "admin/locqueue/confirmation.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": change.question % {"count": len(ids)},
+                "opts": self.opts,
+                "change": change,
+                "ids": ids,
+                "examples": [(self.task_url(task), task) for task in examples],
+                "more": max(0, len(ids) - 10),
+                "back": back,
+                "checkbox_name": ACTION_CHECKBOX_NAME,
+                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+            },
+        )
+
+
+def as_id(text: str) -> int | None:
+    """Return the id that a person typed, with or without ``#``; None if it is none."""
+    text = text.strip().removeprefix("#").replace(",", "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        return None
+    number = int(text)
+    return number if 0 < number <= LARGEST_ID else None
+
+
+def with_worker(rows: Any) -> Any:
+    """Join the worker of each running task, and say by the database's clock whether it still answers."""
+    return rows.select_related("worker").annotate(
+        worker_is_lost=Case(When(worker__lease_until__lte=DatabaseNow(), then=Value(True)), default=Value(False))
+    )

@@ -1,0 +1,171 @@
+"""All tasks, the page of one task, and the addresses where single tasks are changed."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db.models.functions import Left, Length, Right
+from django.http import HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_locqueue.admin import orderings
+from django_locqueue.admin.attempts import attempts_of
+from django_locqueue.admin.badges import state_badge
+from django_locqueue.admin.changes import CHANGES, Change, may, refusal
+from django_locqueue.admin.facts import facts_of
+from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter
+from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
+from django_locqueue.admin.strip import Strip
+from django_locqueue.admin.tabs import Tab
+from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase
+from django_locqueue.models import State, Task
+from django_locqueue.policies import legible, masking
+from django_locqueue.store import get_store
+
+LISTS = {
+    State.SCHEDULED: "pendingtask",
+    State.READY: "pendingtask",
+    State.RUNNING: "runningtask",
+    State.FAILED: "failedtask",
+}
+
+
+@admin.register(Task)
+class TaskAdmin(TaskAdminBase):
+    tabs = (
+        Tab(
+            name="all",
+            label=gettext_lazy("All"),
+            rows=lambda rows: rows,
+            ordering=orderings.NEWEST,
+            changes=tuple(CHANGES),
+            empty=gettext_lazy("No tasks yet."),
+        ),
+    )
+    list_filter = (StateFilter, QueueFilter, TabFilter, BehindFilter)
+    list_display = (
+        "task_column",
+        "state_column",
+        "queue_column",
+        "worker_column",
+        "added_column",
+        "ran_for_column",
+        "attempt_column",
+    )
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("", view(self.changelist_view), name="locqueue_task_changelist"),
+            path("<int:task_id>/change/", view(self.page_view), name="locqueue_task_change"),
+            path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
+            *(
+                path(
+                    f"<int:task_id>/{change.name}/",
+                    view(self.change_one_view),
+                    {"change": change},
+                    name=f"locqueue_task_{change.name}",
+                )
+                for change in CHANGES.values()
+            ),
+        ]
+
+    # -- the page
+
+    def page_view(self, request: Any, task_id: int) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        task = one_task(task_id)
+        if task is None:
+            text = _("Task #%(id)s does not exist. It may have been deleted.") % {"id": task_id}
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.list_url("task"))
+        request.current_app = self.admin_site.name
+        list_name = LISTS.get(State(task.state), "task") if task.state in State.values else "task"
+        list_model = Task._meta.apps.get_model("locqueue", list_name)
+        return TemplateResponse(
+            request,
+            "admin/locqueue/task_page.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": f"{legible.line(task.name)} #{task.pk}",
+                "opts": self.opts,
+                "task": task,
+                "task_path": legible.line(task.task_path),
+                "queue_name": legible.line(task.queue_name),
+                "badge": state_badge(task),
+                "list_url": self.list_url(list_name),
+                "list_name": list_model._meta.verbose_name_plural,
+                "history_url": reverse("admin:locqueue_task_history", args=[task.pk], current_app=self.admin_site.name),
+                "buttons": [
+                    (self.change_url(change, task), change.label_for(task), change.name)
+                    for change in CHANGES.values()
+                    if change.is_offered(task) and may(request, change)
+                ],
+                "next": request.get_full_path(),
+                "error_class": legible.line(task.error_class),
+                "error_message": legible.line(masking.mask_text(task.error_message)),
+                "arguments": Payload(task.arguments_start, task.arguments_size),
+                "arguments_drawn": draw_call(Payload(task.arguments_start, task.arguments_size)),
+                "result": Payload(task.result_start, task.result_size),
+                "result_drawn": draw_payload(Payload(task.result_start, task.result_size)),
+                "facts": facts_of(task),
+                "attempts": attempts_of(task, shown=request.GET.get("attempts", "")),
+                "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
+            },
+        )
+
+    def list_url(self, model_name: str) -> str:
+        return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)
+
+    # -- changes to one task
+
+    def change_one_view(self, request: Any, task_id: int, change: Change) -> Any:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not may(request, change):
+            raise PermissionDenied(refusal(change))
+        back = self.back_url(request, task_id, change)
+        if change.question and request.POST.get("confirmed") != "yes":
+            return self.confirmation(request, change, [task_id], back)
+        task = Task.objects.only("id", "task_path").filter(pk=task_id).first() or Task(pk=task_id)
+        changed = change.apply(get_store(), [task_id])
+        if changed.done or changed.asked:
+            self.message_user(request, change.sentences(changed, 1), messages.SUCCESS)
+            logged = change.logged if changed.done else _("Asked to stop.")
+            LogEntry.objects.log_actions(
+                request.user.pk, [task], change.log_flag, change_message=str(logged), single_object=True
+            )
+        else:
+            self.message_user(request, str(change.nothing), messages.WARNING)
+        return HttpResponseRedirect(back)
+
+    def back_url(self, request: Any, task_id: int, change: Change) -> str:
+        """Return where the person came from, if that is a page of this site."""
+        wanted: str = request.GET.get("next", "")
+        page = self.task_url(Task(pk=task_id))
+        is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(
+            wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        )
+        if not is_ours:
+            wanted = page
+        return self.list_url("task") if change.name == "delete" and wanted.startswith(page) else wanted
+
+
+def one_task(task_id: int) -> Any:
+    """Return the task with the beginnings of what may be large, or None."""
+    rows = Task.objects.defer(*WIDE_COLUMNS).annotate(
+        arguments_start=Left("args_kwargs", WHOLE),
+        arguments_size=Length("args_kwargs"),
+        result_start=Left("return_value", WHOLE),
+        result_size=Length("return_value"),
+        worker_ids_end=Right("worker_ids", 2_000),
+    )
+    return rows.filter(pk=task_id).first()

@@ -1,0 +1,42 @@
+"""Tags of our admin templates."""
+
+from typing import Any
+
+import django
+from django import template
+from django.utils.html import format_html
+
+from django_locqueue.admin import badges, moments
+from django_locqueue.policies import legible
+
+register = template.Library()
+
+# Django 6.1 lays breadcrumbs out as a list inside a nav of its own.
+BREADCRUMBS_ARE_A_LIST = django.VERSION >= (6, 1)
+
+
+@register.simple_tag
+def lq_breadcrumbs_are_a_list() -> bool:
+    return BREADCRUMBS_ARE_A_LIST
+
+
+@register.simple_tag(takes_context=True)
+def lq_nonce(context: Any) -> Any:
+    """Print the nonce attribute, where the project's content security policy asks for one."""
+    nonce = context.get("csp_nonce")
+    return format_html(' nonce="{}"', nonce) if nonce else ""
+
+
+@register.filter
+def lq_line(text: Any) -> str:
+    return legible.line(str(text))
+
+
+@register.filter
+def lq_moment(moment: Any) -> Any:
+    return moments.time_tag(moment)
+
+
+@register.filter
+def lq_state(task: Any) -> Any:
+    return badges.state_badge(task)

@@ -1,0 +1,132 @@
+"""Fixtures of the access log's tests. None of them lets a background thread near the test's database."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from django_locqueue.accesslog import middleware
+from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.recorder import Counts, Recorder
+
+try:
+    import django.tasks  # noqa: F401
+
+    IMMEDIATE = "django.tasks.backends.immediate.ImmediateBackend"
+except ImportError:
+    IMMEDIATE = "django_tasks.backends.immediate.ImmediateBackend"
+
+MIDDLEWARE = [
+    "django_locqueue.accesslog.middleware.AccessLogMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+]
+
+
+class HitList(list[Hit]):
+    """A recorder that keeps what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = Counts()
+
+    def record(self, hit: Hit) -> None:
+        self.append(hit)
+
+    def record_now(self, hit: Hit) -> None:
+        self.append(hit)
+
+    async def arecord_now(self, hit: Hit) -> None:
+        self.append(hit)
+
+
+@pytest.fixture
+def site(settings: Any) -> Any:
+    """Settings of a small site with the middleware first: the views of ``urls.py``."""
+    settings.ROOT_URLCONF = "tests.accesslog.urls"
+    settings.MIDDLEWARE = MIDDLEWARE
+    settings.DEBUG_PROPAGATE_EXCEPTIONS = False
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}}
+    settings.LOCQUEUE = {"ACCESS_LOG": {}}
+    return settings
+
+
+@pytest.fixture
+def configure(site: Any) -> Callable[..., None]:
+    """Return a function that sets keys of ``ACCESS_LOG``."""
+
+    def set_keys(**keys: Any) -> None:
+        site.LOCQUEUE = {"ACCESS_LOG": keys}
+
+    return set_keys
+
+
+@pytest.fixture
+def hits(site: Any, monkeypatch: pytest.MonkeyPatch) -> HitList:
+    """The hits that the middleware handed to the recorder."""
+    kept = HitList()
+    monkeypatch.setattr(middleware, "recorder", kept)
+    return kept
+
+
+@pytest.fixture
+def stored(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[Callable[..., None]]:
+    """Every request is stored before its response: direct mode, and tasks that run when they are enqueued.
+
+    Returns ``configure`` with the mode set.
+    """
+    own = Recorder()
+    monkeypatch.setattr(middleware, "recorder", own)
+    configure(MODE="direct")
+    yield lambda **keys: configure(MODE="direct", **keys)
+    assert own.buffered == 0
+
+
+@pytest.fixture
+def fast_recorder(configure: Callable[..., None]) -> Iterator[Callable[..., Recorder]]:
+    """Return a function that makes a recorder with a send function of the test's; its thread ends with the test."""
+    configure(INTERVAL_SECONDS=0.01, EXIT_TIMEOUT_SECONDS=5)
+    made: list[Recorder] = []
+
+    def make(send: Callable[[list[Hit]], None], **keys: Any) -> Recorder:
+        if keys:
+            configure(**{"INTERVAL_SECONDS": 0.01, "EXIT_TIMEOUT_SECONDS": 5, **keys})
+        made.append(Recorder(send))
+        return made[-1]
+
+    yield make
+    for recorder in made:
+        recorder._send = lambda batch: None
+        recorder.stop()
+
+
+@pytest.fixture
+async def committed(transactional_db: None) -> AsyncIterator[None]:
+    """The database for a test on an event loop, whose queries run in a thread with a connection of its own."""
+    yield
+    await sync_to_async(connections.close_all)()
+
+
+def a_hit(path: str = "/", **fields: Any) -> Hit:
+    """Return a hit with the given fields."""
+    values: dict[str, Any] = {
+        "id": "0" * 32,
+        "time": 1_790_000_000.5,
+        "ip": "49.65.250.135",
+        "user_id": None,
+        "method": "GET",
+        "host": "example.com",
+        "path": path,
+        "action": "page",
+        "route": "page/",
+        "status": 200,
+        "duration_ms": 1.5,
+        "bytes": 12,
+        "user_agent": "Mozilla/5.0",
+        "referer": "",
+        "streaming": False,
+    }
+    return Hit(**{**values, **fields})

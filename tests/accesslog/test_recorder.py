@@ -1,0 +1,260 @@
+"""The bounded buffer and its thread."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from django_locqueue.accesslog import recorder as module
+from django_locqueue.accesslog.asgi import LifespanMiddleware
+from django_locqueue.accesslog.recorder import Recorder
+from tests.accesslog.conftest import a_hit
+
+
+class Queue:
+    """A queue that may be down. ``batches``: the paths of each batch it took."""
+
+    def __init__(self):
+        self.batches = []
+        self.is_down = False
+        self.took = threading.Event()
+
+    def send(self, batch):
+        if self.is_down:
+            raise ConnectionError("database is down")
+        self.batches.append([hit.path for hit in batch])
+        self.took.set()
+
+    @property
+    def paths(self):
+        return [path for batch in self.batches for path in batch]
+
+
+@pytest.fixture
+def queue():
+    return Queue()
+
+
+def record(recorder, *paths):
+    for path in paths:
+        recorder.record(a_hit(path))
+
+
+LONG = 3600
+
+
+def test_hits_are_sent_within_the_interval(fast_recorder, queue):
+    record(fast_recorder(queue.send), "/a")
+    assert queue.took.wait(5)
+
+
+def test_a_full_batch_is_sent_at_once(fast_recorder, queue):
+    record(fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2), "/a", "/b")
+    assert queue.took.wait(5)
+
+
+def test_flush_sends_what_is_buffered_in_batches(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2)
+    recorder._outage = 1  # keeps the thread away
+    record(recorder, "/a", "/b", "/c")
+    assert recorder.flush()
+    assert queue.batches == [["/a", "/b"], ["/c"]]
+    assert recorder.counts.sent == 3
+
+
+def test_no_thread_runs_before_the_first_hit(fast_recorder, queue):
+    assert fast_recorder(queue.send)._thread is None
+
+
+def test_a_thread_that_died_is_replaced(fast_recorder, queue):
+    recorder = fast_recorder(queue.send)
+    record(recorder, "/a")
+    recorder.stop()
+    record(recorder, "/b")
+    assert recorder.drain(5)
+    assert queue.paths == ["/a", "/b"]
+
+
+def test_a_full_buffer_drops_the_oldest_and_counts(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BUFFER_SIZE=2)
+    record(recorder, "/a", "/b", "/c")
+    assert recorder.counts.dropped == 1
+    recorder.flush()
+    assert queue.paths == ["/b", "/c"]
+
+
+def test_a_full_buffer_can_drop_the_newest_instead(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BUFFER_SIZE=2, OVERFLOW="drop_new")
+    record(recorder, "/a", "/b", "/c")
+    recorder.flush()
+    assert queue.paths == ["/a", "/b"]
+
+
+def test_i9_hits_are_kept_while_the_queue_is_down_and_sent_afterwards(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    queue.is_down = True
+    record(recorder, "/a", "/b")
+    assert not recorder.flush()
+    queue.is_down = False
+    assert recorder.flush()
+    assert queue.paths == ["/a", "/b"]
+    assert recorder.counts.failures == 1
+
+
+def test_i9_the_thread_survives_an_outage(fast_recorder, queue, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_BACKOFF_SECONDS", 0.01)
+    recorder = fast_recorder(queue.send)
+    queue.is_down = True
+    record(recorder, "/a")
+    deadline = time.monotonic() + 5
+    while recorder.counts.failures < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    queue.is_down = False
+    assert queue.took.wait(5)
+
+
+def test_the_pause_grows_during_an_outage_up_to_a_minute():
+    recorder = Recorder()
+    pauses = []
+    for failures in (1, 2, 5, 10_000):
+        recorder._outage = failures
+        pauses.append(recorder._pause())
+    assert 0.75 <= pauses[0] <= 1 < pauses[1] <= 2 < pauses[2] <= 16 < pauses[3] <= 60
+
+
+def test_a_full_batch_does_not_cut_the_pause_of_an_outage(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2)
+    queue.is_down = True
+    record(recorder, "/a")
+    recorder.flush()
+    record(recorder, "/b", "/c", "/d")
+    assert not recorder._wake.is_set()
+
+
+def test_drain_waits_no_longer_than_its_deadline(fast_recorder):
+    stuck = threading.Event()
+    recorder = fast_recorder(lambda batch: stuck.wait(30), INTERVAL_SECONDS=LONG)
+    record(recorder, "/a")
+    begun = time.monotonic()
+    assert not recorder.drain(0.05)
+    assert time.monotonic() - begun < 10
+    stuck.set()
+
+
+def test_drain_says_when_the_queue_is_down(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    queue.is_down = True
+    record(recorder, "/a")
+    assert not recorder.drain(5)
+    queue.is_down = False
+    assert recorder.drain(5)
+
+
+def test_stop_is_safe_twice(fast_recorder, queue):
+    recorder = fast_recorder(queue.send)
+    record(recorder, "/a")
+    assert recorder.stop()
+    assert recorder.stop()
+    assert queue.paths == ["/a"]
+
+
+def test_hits_of_many_threads_are_all_sent_once(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, BATCH=7)
+    threads = [threading.Thread(target=record, args=(recorder, *(f"/{n}/{i}" for i in range(50)))) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert recorder.drain(5)
+    assert sorted(queue.paths) == sorted(f"/{n}/{i}" for n in range(8) for i in range(50))
+
+
+def test_direct_mode_sends_at_once(fast_recorder, queue):
+    recorder = fast_recorder(queue.send)
+    recorder.record_now(a_hit("/a"))
+    assert queue.paths == ["/a"]
+    assert recorder._thread is None
+
+
+def test_direct_mode_buffers_while_the_queue_is_down(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    queue.is_down = True
+    recorder.record_now(a_hit("/a"))
+    recorder.record_now(a_hit("/b"))
+    assert recorder.counts.failures == 1  # the second did not even try, so it did not wait
+    queue.is_down = False
+    assert recorder.flush()
+    recorder.record_now(a_hit("/c"))
+    assert queue.batches == [["/a", "/b"], ["/c"]]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("told", [True, False], ids=["by os.fork", "by C code that told Python nothing"])
+def test_a_forked_child_starts_empty_and_with_its_own_thread(fast_recorder, queue, told):
+    """The parent's hits are sent once, by the parent; the child's by the child."""
+    read, write = os.pipe()
+
+    def send(batch):
+        for hit in batch:
+            os.write(write, f"{'child' if os.getpid() != parent else 'parent'} {hit.path}\n".encode())
+
+    parent = os.getpid()
+    recorder = fast_recorder(send, INTERVAL_SECONDS=LONG)
+    record(recorder, "/before")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if told:
+                recorder._begin()
+            record(recorder, "/in-child")
+            os._exit(0 if recorder.drain(5) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert recorder.drain(5)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert sorted(pipe.read().splitlines()) == ["child /in-child", "parent /before"]
+
+
+def test_python_tells_the_sites_recorder_of_a_fork():
+    # Cannot be asked for; a child answers for it.
+    module.recorder._hits.append(a_hit())
+    try:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(module.recorder.buffered)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        module.recorder._hits.clear()
+
+
+async def test_the_lifespan_wrapper_drains_at_shutdown(monkeypatch):
+    drained = []
+    monkeypatch.setattr(Recorder, "drain", lambda self, timeout=None: drained.append(1))
+    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+    sent = []
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    await LifespanMiddleware(lambda *_: pytest.fail("Django refuses lifespan"))({"type": "lifespan"}, receive, send)
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert drained == [1]
+
+
+async def test_the_lifespan_wrapper_passes_requests_on():
+    seen = []
+
+    async def application(scope, receive, send):
+        seen.append(scope["type"])
+
+    async def unused(*args):
+        raise AssertionError
+
+    await LifespanMiddleware(application)({"type": "http"}, unused, unused)
+    assert seen == ["http"]

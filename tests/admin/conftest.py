@@ -1,0 +1,112 @@
+"""People, rows and pages that the admin tests use."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+
+LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
+PAGES = (*LISTS, "worker", "queue")
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., Client]:
+    """Return a function that logs a new member of staff in, with the given permissions of our app."""
+
+    def make(*codenames: str, superuser: bool = False) -> Client:
+        name = "-".join(codenames) or ("root" if superuser else "staff")
+        user = User.objects.create(username=name, is_staff=True, is_superuser=superuser)
+        found = Permission.objects.filter(content_type__app_label="locqueue", codename__in=codenames)
+        assert len(found) == len(codenames)
+        user.user_permissions.set(found)
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def root(person: Callable[..., Client]) -> Client:
+    return person(superuser=True)
+
+
+@pytest.fixture
+def make_task(db: None) -> Callable[..., Task]:
+    """Return a function that makes a task in a state, with what a task in that state has."""
+
+    def make(state: str = "ready", **fields: Any) -> Task:
+        now = timezone.now()
+        made: dict[str, Any] = {
+            "state": state,
+            "task_path": "shop.tasks.send",
+            "args_kwargs": {"args": [], "kwargs": {}},
+        }
+        if state == "scheduled":
+            made |= {"run_after": now + timedelta(hours=1)}
+        if state in ("running", "successful", "failed"):
+            made |= {"attempt": 1, "started_at": now, "last_attempted_at": now, "worker_ids": "web-1:1"}
+        if state in ("successful", "failed", "cancelled"):
+            made |= {"finished_at": now}
+        if state == "failed":
+            made |= {"error_class": "builtins.OSError", "error_message": "disk full"}
+        return Task.objects.create(**made | fields)
+
+    return make
+
+
+@pytest.fixture
+def worker(db: None) -> Worker:
+    now = timezone.now()
+    return Worker.objects.create(name="web-1:1", queues="default", threads=4, lease_until=now + timedelta(hours=1))
+
+
+@pytest.fixture
+def one_of_each(make_task: Callable[..., Task], worker: Worker) -> dict[str, Task]:
+    """A task in each state, one of them retried, with two queues of which one is paused."""
+    Queue.objects.create(name="default")
+    Queue.objects.create(name="mail", paused_at=timezone.now(), paused_by="alice", pause_reason="SMTP is down")
+    tasks = {state: make_task(state) for state in ("scheduled", "ready", "successful", "cancelled", "failed")}
+    tasks["running"] = make_task("running", worker=worker)
+    tasks["retrying"] = make_task("scheduled", attempt=2, max_attempts=5, error_class="builtins.OSError")
+    tasks["retried"] = make_task("successful", attempt=2, max_attempts=5)
+    TaskAttempt.objects.create(
+        task=tasks["failed"],
+        number=1,
+        outcome="failed",
+        worker_name="web-1:1",
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
+        error_class="builtins.OSError",
+        error_message="disk full",
+        traceback="Traceback (most recent call last):\nOSError: disk full\n",
+    )
+    return tasks
+
+
+def list_url(model_name: str, query: str = "") -> str:
+    return f"/admin/locqueue/{model_name}/{query}"
+
+
+def task_url(task: Task, what: str = "change") -> str:
+    return f"/admin/locqueue/task/{task.pk}/{what}/"
+
+
+def all_urls(tasks: dict[str, Task]) -> list[str]:
+    """Return every address that shows something."""
+    queries = ["", "?queue=default", "?behind=1"]
+    urls = [list_url(name, query) for name in LISTS for query in queries]
+    urls += [
+        list_url("pendingtask", "?tab=scheduled"),
+        list_url("task", "?state=failed"),
+        list_url("task", "?q=nothing"),
+    ]
+    urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
+    urls += [list_url("worker"), list_url("queue")]
+    return urls + [task_url(task) for task in tasks.values()]
