@@ -172,17 +172,22 @@ def test_damaged_metadata_fails_that_task_alone():
     assert run_one(result).status == compat.TaskResultStatus.FAILED
 
 
-def run_with(reason, definition, *args):
-    """Run a task that was asked to stop before its first line."""
+def run_with(reason, definition, *args, before=False):
+    """Run a task that is asked to stop when its first line has run, or before."""
     definition.enqueue(*args)
+    execution = Execution(in_thread(claim_next))
 
-    def run():
-        execution = Execution(claim_next())
+    def ask(sender, **kwargs):
         execution.stop_reason = reason
-        Executor(our_backend()).run(execution)
-        return execution.outcome
 
-    return in_thread(run)
+    if before:
+        execution.stop_reason = reason
+    compat.task_started.connect(ask)
+    try:
+        in_thread(lambda: Executor(our_backend()).run(execution))
+    finally:
+        compat.task_started.disconnect(ask)
+    return execution.outcome
 
 
 @pytest.mark.parametrize(
@@ -197,12 +202,18 @@ def test_a_task_that_stops_as_asked_is_put_back_or_cancelled(reason, kind):
     assert run_with(reason, tasks.run_until_asked_to_stop).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("reason", "kind"), [(StopReason.SHUTDOWN, Kind.RELEASED), (StopReason.CANCELLED, Kind.CANCELLED)]
+)
+def test_a_task_that_waited_for_a_thread_until_it_was_too_late_is_not_begun(reason, kind):
+    assert run_with(reason, tasks.add, 1, before=True).kind is kind
+
+
 def test_a_task_that_ends_although_it_was_asked_to_stop_is_successful():
     assert run_with(StopReason.SHUTDOWN, tasks.add, 1).kind is Kind.SUCCESSFUL
 
 
 def test_the_context_says_whether_to_stop():
-    tasks.describe_context.enqueue()
     outcome = run_with(StopReason.SHUTDOWN, tasks.describe_context)
     assert '"should_stop":true' in outcome.return_value
 
