@@ -10,7 +10,7 @@ from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
