@@ -35,6 +35,7 @@ def claimed(id=1, **changes):
 
 
 def ended(id=1, kind=Kind.SUCCESSFUL, **outcome):
+    kind = Kind(kind)
     execution = Execution(claimed(id))
     execution.outcome = Outcome(kind, **outcome)
     return execution
