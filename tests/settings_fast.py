@@ -3,17 +3,20 @@ environment variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``."""
 
 import json
 import os
+from typing import Any
 
 from tests.settings import *  # noqa: F403
 from tests.settings import DATABASES
+from tests.settings import LOCQUEUE as SLOW
 
-LOCQUEUE = {
+LOCQUEUE: dict[str, Any] = {
+    **SLOW,
     "WORKER": {
         "HEARTBEAT_SECONDS": 0.3,
         "LEASE_SECONDS": 1,
         "POLL_SECONDS": (0.02, 0.2),
         **json.loads(os.environ.get("TEST_LOCQUEUE_WORKER", "{}")),
-    }
+    },
 }
 if "TEST_SQLITE_JOURNAL" in os.environ:
     DATABASES["default"]["OPTIONS"] = {"init_command": f"PRAGMA journal_mode={os.environ['TEST_SQLITE_JOURNAL']}"}
