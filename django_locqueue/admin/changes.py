@@ -19,7 +19,7 @@ class Changed(NamedTuple):
     """Ids: what was changed, and what is running and was only asked to stop."""
 
     done: list[int]
-    asked: list[int] = []  # noqa: RUF012 - never mutated
+    asked: list[int] = []
 
 
 @dataclass(frozen=True)
