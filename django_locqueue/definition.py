@@ -149,6 +149,8 @@ def restored(definition: Any, **stored: Any) -> Any:
 
     Not validated: a row outlives the settings that it was enqueued under, and must stay readable.
     """
+    if all(getattr(definition, name) == value for name, value in stored.items()):
+        return definition
     copy = object.__new__(type(definition))
     for name in definition.__dataclass_fields__:
         object.__setattr__(copy, name, stored.get(name, getattr(definition, name)))

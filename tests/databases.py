@@ -31,6 +31,8 @@ def sqlite() -> dict[str, Any]:
     # A file: threads and processes cannot share a database in memory. Nothing is made here, since linters import the
     # settings too; pytest-django makes the file and removes it.
     name = os.environ.get(LIVE_NAME) or str(Path(tempfile.gettempdir(), f"locqueue-tests-{os.getpid()}.sqlite3"))
+    if LIVE_NAME not in os.environ:
+        atexit.register(remove, name)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": name,
@@ -42,6 +44,12 @@ def sqlite() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
         },
     }
+
+
+def remove(name: str) -> None:
+    # Django removes the file itself; where a connection is still open then, its two companions stay.
+    for companion in ("", "-wal", "-shm"):
+        Path(name + companion).unlink(missing_ok=True)
 
 
 def postgres() -> dict[str, Any]:

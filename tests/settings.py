@@ -1,5 +1,7 @@
 """Settings for the tests: both apps, admin, and the database of ``databases.py``."""
 
+import os
+
 from tests import databases
 
 SECRET_KEY = "for tests only"
@@ -50,5 +52,8 @@ STATIC_URL = "/static/"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; a test logs in often
 
 TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": []}}
-# Its thread would write to the database between the tests' transactions. Its own tests switch it on.
-LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False}}
+LOCQUEUE = {
+    # Its recorder's thread would write the requests of one test into the database of the next. Tests of the access log
+    # switch it on, and see to the thread; for the processes of a test the environment does.
+    "ACCESS_LOG": {"ENABLED": os.environ.get("TEST_ACCESS_LOG") == "on"},
+}

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.admin import orderings
 from django_locqueue.admin.strip import queue_rows
 from django_locqueue.models import State
+from django_locqueue.policies import legible
 
 
 class QueueFilter(admin.SimpleListFilter):
@@ -16,7 +17,12 @@ class QueueFilter(admin.SimpleListFilter):
     parameter_name = "queue"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        return [(queue.name, queue.name) for queue in queue_rows(request)]
+        names = [queue.name for queue in queue_rows(request)]
+        # One that no worker has served yet has no row; without this choice admin would leave the filter out.
+        asked_for = request.GET.get(self.parameter_name)
+        if asked_for and asked_for not in names:
+            names.append(asked_for)
+        return [(name, legible.line(name)) for name in names]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         return queryset.filter(queue_name=self.value()) if self.value() else queryset
@@ -34,7 +40,7 @@ class StateFilter(admin.SimpleListFilter):
             return queryset
         if self.value() not in State.values:
             raise IncorrectLookupParameters
-        return queryset.filter(state=self.value())
+        return orderings.with_state(queryset, self.value() or "")
 
 
 class Unlisted(admin.SimpleListFilter):
@@ -69,4 +75,6 @@ class BehindFilter(Unlisted):
         if not str(self.value()).isdecimal():
             raise IncorrectLookupParameters
         row = self.rows.filter(pk=int(self.value() or 0)).values(*orderings.names(self.ordering)).first()
-        return queryset.filter(orderings.behind(self.ordering, row)) if row else queryset.none()
+        if row is None or None in row.values():
+            return queryset.none()  # it is gone, or in another list by now
+        return queryset.filter(orderings.behind(self.ordering, row))

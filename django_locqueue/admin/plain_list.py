@@ -23,7 +23,7 @@ class PlainChangeList(ChangeList):
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)
-        self.result_list: Any = list(self.result_list)
+        self.result_list: Any = list(self.result_list[: self.list_per_page])
         self.model_admin.complete(self.result_list)
 
 

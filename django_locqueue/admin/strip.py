@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib.admin.utils import quote
-from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import pgettext_lazy
@@ -57,7 +56,7 @@ class Strip:
                 "ready": Task.objects.ready().order_by(*orderings.READY),
                 "scheduled": Task.objects.scheduled().order_by(*orderings.SCHEDULED),
                 "locqueue.runningtask": Task.objects.running().order_by(*orderings.RUNNING),
-                "locqueue.failedtask": finished_rows(Task.objects.failed()).order_by(*orderings.FINISHED),
+                "locqueue.failedtask": orderings.in_finished_index(Task.objects.failed()).order_by(*orderings.FINISHED),
                 "locqueue.retriedtask": Task.objects.retried().order_by(*orderings.NEWEST),
                 "workers": Worker.objects.live(DatabaseNow()),
             }
@@ -100,12 +99,6 @@ class Strip:
 def short_name(model: Any) -> Any:
     """Return the page's name in the strip: where all are tasks, the word is left out."""
     return SHORT_NAMES.get(model._meta.label_lower, model._meta.verbose_name_plural)
-
-
-def finished_rows(rows: Any) -> QuerySet[Any]:
-    """Repeat the condition of the finished index, since SQLite takes a partial index only when asked in its words."""
-    found: QuerySet[Any] = rows.finished()
-    return found
 
 
 def queue_rows(request: Any) -> list[Queue]:

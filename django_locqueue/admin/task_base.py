@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Case, Value, When
 from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
@@ -148,6 +148,8 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
             for name in request.POST.getlist("action"):
                 if name in CHANGES and not may(request, CHANGES[name]):
                     raise PermissionDenied(refusal(CHANGES[name]))
+            if not all(as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+                raise BadRequest("What is ticked must be ids of tasks.")
         elif (task_id := as_id(request.GET.get("q", ""))) and self.has_view_permission(request):
             if Task.objects.filter(pk=task_id).exists():
                 return HttpResponseRedirect(self.task_url(Task(pk=task_id)))

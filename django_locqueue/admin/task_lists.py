@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import orderings
-from django_locqueue.admin.strip import finished_rows
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
 from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State
@@ -78,7 +77,7 @@ class FailedTaskAdmin(TaskAdminBase):
         Tab(
             name="failed",
             label=_("Failed"),
-            rows=lambda rows: finished_rows(rows).filter(state=State.FAILED),
+            rows=lambda rows: orderings.in_finished_index(rows).filter(state=State.FAILED),
             ordering=orderings.FINISHED,
             changes=("retry", "delete"),
             empty=_("No failed tasks."),
@@ -120,7 +119,7 @@ class RetriedTaskAdmin(TaskAdminBase):
             name="succeeded",
             label=_("Succeeded after a retry"),
             rows=TaskQuerySet.retried,
-            narrowed=TaskQuerySet.successful,
+            narrowed=lambda rows: orderings.with_state(rows, State.SUCCESSFUL),
             ordering=orderings.NEWEST,
             changes=("delete",),
             empty=_("Nothing has succeeded on a second try."),
@@ -129,7 +128,7 @@ class RetriedTaskAdmin(TaskAdminBase):
             name="failed",
             label=_("Failed after all retries"),
             rows=TaskQuerySet.retried,
-            narrowed=TaskQuerySet.failed,
+            narrowed=lambda rows: orderings.with_state(rows, State.FAILED),
             ordering=orderings.NEWEST,
             changes=("retry", "delete"),
             empty=_("Nothing has failed for good after a retry."),

@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import orderings
 from django_locqueue.admin.attempts import attempts_of
@@ -39,11 +40,11 @@ class TaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
             name="all",
-            label=_("All"),
+            label=gettext_lazy("All"),
             rows=lambda rows: rows,
             ordering=orderings.NEWEST,
             changes=tuple(CHANGES),
-            empty=_("No tasks yet."),
+            empty=gettext_lazy("No tasks yet."),
         ),
     )
     list_filter = (StateFilter, QueueFilter, TabFilter, BehindFilter)

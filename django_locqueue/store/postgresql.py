@@ -18,6 +18,9 @@ _TRANSIENT = {"40P01", "40001"}
 class PostgreSQLStore(Store):
     time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
 
+    def load_time(self, value: datetime) -> datetime:
+        return value  # the driver gives it as Django wants it
+
     def is_transient(self, error: DatabaseError) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
 

@@ -14,7 +14,7 @@ from django_locqueue.models import FINISHED, State, Task
 from testproject.demo.client import Exchange
 from testproject.demo.traffic import Orders
 
-Key = tuple[str, str, str, int]  # address, method, path, status
+Key = tuple[str | None, str, str, int]  # address, method, path, status
 
 ONE_TASK_PER_ORDER = ("send_receipt", "settle", "pack")
 ONE_TASK_PER_REPORT = "build_report"
@@ -132,12 +132,13 @@ def example(counter: "Counter[Key]") -> str:
 
 
 def count_tasks(mark: Mark) -> list[TaskCounts]:
+    # In the order of the fields of TaskCounts.
     rows = mark.tasks.values_list("task_path").annotate(
-        Count("id", filter=Q(state=State.SUCCESSFUL)),
-        Count("id", filter=Q(state=State.FAILED)),
-        Count("id", filter=Q(state=State.CANCELLED)),
-        Count("id", filter=Q(attempt__gt=1)),
-        Count("id", filter=~Q(state__in=FINISHED)),
+        successful=Count("id", filter=Q(state=State.SUCCESSFUL)),
+        failed=Count("id", filter=Q(state=State.FAILED)),
+        cancelled=Count("id", filter=Q(state=State.CANCELLED)),
+        retried=Count("id", filter=Q(attempt__gt=1)),
+        unfinished=Count("id", filter=~Q(state__in=FINISHED)),
     )
     counts = [TaskCounts(path.rpartition(".")[2], *numbers) for path, *numbers in rows]
     return sorted(counts, key=lambda each: (-each.total, each.name))
@@ -150,12 +151,16 @@ def count_networks(mark: Mark) -> dict[str, int]:
 
 
 def places(log: "QuerySet[AccessLog]", name: str) -> list[Place]:
-    """Return the places with their requests, the most first. Where there is no name, the location's state says why."""
-    rows = log.values_list(name, "location__state").annotate(requests=Count("id"), addresses=Count("ip", distinct=True))
-    return [
-        Place(place or f"({state or 'no address'})", requests, addresses)
-        for place, state, requests, addresses in rows.order_by("-requests", name)
-    ]
+    """Return the places with their requests, the most first. Where there is no name, a code or the state says why."""
+    rows = log.values_list(name, "location__country_code", "location__state").annotate(
+        requests=Count("id"), addresses=Count("ip", distinct=True)
+    )
+    totals: dict[str, tuple[int, int]] = {}
+    for place, code, state, requests, addresses in rows:
+        known = place or code or f"({state or 'no address'})"
+        before = totals.get(known, (0, 0))
+        totals[known] = (before[0] + requests, before[1] + addresses)
+    return sorted((Place(known, *sums) for known, sums in totals.items()), key=lambda each: (-each.requests, each.name))
 
 
 QUIET_SECONDS = 60

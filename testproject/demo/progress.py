@@ -20,7 +20,8 @@ class Meter:
         self.total = total
         self.done = 0
         self._lock = threading.Lock()
-        self._began = self._said = time.monotonic()
+        self._began = self._said_at = time.monotonic()
+        self._said: tuple[int, int] | None = None
 
     def advance(self) -> None:
         with self._lock:
@@ -29,12 +30,15 @@ class Meter:
     def show(self, done: int, total: int) -> None:
         """Set where it stands."""
         self.done, self.total = done, total
-        if time.monotonic() - self._said >= LINE_SECONDS:
+        if time.monotonic() - self._said_at >= LINE_SECONDS:
             self.say()
 
     def say(self) -> None:
-        self._said = time.monotonic()
-        seconds = self._said - self._began
+        if self._said == (self.done, self.total):
+            return
+        self._said = (self.done, self.total)
+        self._said_at = time.monotonic()
+        seconds = self._said_at - self._began
         self.console.print(f"{self.title:<10} {self.done:,} of {self.total:,}  {seconds:.0f} s", highlight=False)
 
 

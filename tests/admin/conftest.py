@@ -43,7 +43,11 @@ def make_task(db: None) -> Callable[..., Task]:
 
     def make(state: str = "ready", **fields: Any) -> Task:
         now = timezone.now()
-        made: dict[str, Any] = {"state": state, "task_path": "shop.tasks.send", "args_kwargs": {"args": [], "kwargs": {}}}
+        made: dict[str, Any] = {
+            "state": state,
+            "task_path": "shop.tasks.send",
+            "args_kwargs": {"args": [], "kwargs": {}},
+        }
         if state == "scheduled":
             made |= {"run_after": now + timedelta(hours=1)}
         if state in ("running", "successful", "failed"):
@@ -98,7 +102,11 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     """Return every address that shows something."""
     queries = ["", "?queue=default", "?behind=1"]
     urls = [list_url(name, query) for name in LISTS for query in queries]
-    urls += [list_url("pendingtask", "?tab=scheduled"), list_url("task", "?state=failed"), list_url("task", "?q=nothing")]
+    urls += [
+        list_url("pendingtask", "?tab=scheduled"),
+        list_url("task", "?state=failed"),
+        list_url("task", "?q=nothing"),
+    ]
     urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
     urls += [list_url("worker"), list_url("queue")]
     return urls + [task_url(task) for task in tasks.values()]
