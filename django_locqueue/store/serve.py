@@ -129,6 +129,8 @@ class Serving(StoreBase):
 
         The rest were no longer the worker's: rescued, requeued or deleted meanwhile. Nothing changed for them.
         """
+        # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
+        ended = sorted(ended, key=lambda each: each[0].id)
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
         with self.transaction():
             accepted = self._ack_successful(kept, now) if kept else set()

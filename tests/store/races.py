@@ -33,3 +33,16 @@ def in_thread(function: Callable[[], R]) -> R:
     """Run a function on a connection of its own and return what it returned."""
     result: R = race(function)[0]
     return result
+
+
+def isolated(function: Callable[[], R]) -> Callable[[], R]:
+    """Wrap a function so that its connection works under REPEATABLE READ."""
+
+    def run() -> R:
+        connection = connections["default"]
+        scope = "CHARACTERISTICS AS" if connection.vendor == "postgresql" else ""
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET SESSION {scope} TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return function()
+
+    return run

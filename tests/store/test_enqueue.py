@@ -116,9 +116,9 @@ def test_many_are_stored_all_or_none(store: Store):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_rolled_back_transaction_leaves_no_task(store: Store):
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         enqueue(store)
-        raise ZeroDivisionError
+        transaction.set_rollback(True)
     assert Task.objects.count() == 0
 
 
@@ -126,17 +126,17 @@ def test_a_rolled_back_transaction_leaves_no_task(store: Store):
 def test_a_rolled_back_savepoint_leaves_only_the_outer_task(store: Store):
     with transaction.atomic():
         outer = enqueue(store)
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
+        with transaction.atomic():
             enqueue(store)
-            raise ZeroDivisionError
+            transaction.set_rollback(True)
     assert list(Task.objects.values_list("pk", flat=True)) == [outer.id]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_rolled_back_transaction_leaves_none_of_many(store: Store):
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         store.enqueue_many([call() for _ in range(1500)])
-        raise ZeroDivisionError
+        transaction.set_rollback(True)
     assert Task.objects.count() == 0
 
 
