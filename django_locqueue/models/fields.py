@@ -23,7 +23,7 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
             return None
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
 
     def get_prep_value(self, value: Any) -> str | None:

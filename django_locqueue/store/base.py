@@ -53,8 +53,7 @@ class StoreBase:
     def fetch(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self.connection.cursor() as cursor:
             cursor.execute(sql, params)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-            return rows
+            return list(cursor.fetchall())  # mysqlclient gives a tuple
 
     def now_sql(self, now: datetime | None) -> tuple[str, list[Any]]:
         """Return SQL and parameters of the given time, or of the database's clock."""
