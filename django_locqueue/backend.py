@@ -1,6 +1,5 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -24,6 +23,8 @@ OPTIONS: Mapping[str, Any] = {
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
 }
 
+MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
+MOST_DAYS = 36_500
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -70,11 +71,10 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
     def validate_task(self, task: Any) -> None:
         """Raise ``InvalidTask`` for a definition that cannot be stored or run, saying why."""
+        name = task.queue_name
+        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+            raise compat.InvalidTask(f"queue_name must be 1 to {NAME_LENGTH} printable characters, got {name!r}.")
         super().validate_task(task)
-        if not task.queue_name or len(task.queue_name) > NAME_LENGTH or "\n" in task.queue_name:
-            raise compat.InvalidTask(
-                f"queue_name must be 1 to {NAME_LENGTH} characters on one line, got {task.queue_name!r}."
-            )
         if len(task.module_path) > PATH_LENGTH:
             raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
         if isinstance(task, TaskDefinition):
@@ -135,8 +135,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
 def _validate_options(task: TaskDefinition) -> None:
     most = task.max_attempts
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise compat.InvalidTask(f"max_attempts must be a whole number of at least 1, got {most!r}.")
+    if most is not None and not _is_limit(most):
+        raise compat.InvalidTask(f"max_attempts must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {most!r}.")
     for error in task.retry_on:
         if not isinstance(error, type) or not issubclass(error, BaseException):
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
@@ -157,19 +157,30 @@ def _backoff_problem(backoff: Any) -> str | None:
         return f"must be seconds, a function or a dict with {', '.join(retry.BACKOFF)}, got {backoff!r}."
     for key, value in backoff.items():
         if key not in retry.BACKOFF:
-            return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}."
+            return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}"
         if not _is_number(value):
-            return f"must hold numbers of at least 0, got {key}: {value!r}."
+            return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
     return None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+def _is_limit(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ATTEMPTS
 
 
-def did_you_mean(key: str, known: Iterable[str]) -> str:
+def _is_number(value: Any, most: float = retry.LONGEST_SECONDS) -> bool:
+    # No datetime can hold what is later than `most`; nan is not between anything.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def did_you_mean(key: Any, known: Iterable[str]) -> str:
+    """Return the end of a sentence that names an unknown key."""
     close = get_close_matches(str(key).upper(), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}"
+    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}."
+
+
+def _sentence(text: str) -> str:
+    text = text.lstrip("; ")
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
@@ -180,14 +191,15 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     for key in options.keys() - OPTIONS.keys():
         yield checks.Error(
             f"{where} has the unknown key {key!r}.",
-            hint=did_you_mean(key, OPTIONS).lstrip("; ").capitalize() + ".",
+            hint=_sentence(did_you_mean(key, OPTIONS)),
             id="locqueue.E002",
         )
     for key in ("MAX_ATTEMPTS", "MAX_CRASHES"):
         value = options.get(key, OPTIONS[key])
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not _is_limit(value):
             yield checks.Error(
-                f"{where}[{key!r}] must be a whole number of at least 1, got {value!r}.", id="locqueue.E003"
+                f"{where}[{key!r}] must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {value!r}.",
+                id="locqueue.E003",
             )
     backoff = options.get("BACKOFF", OPTIONS["BACKOFF"])
     problem = "must be a dict." if not isinstance(backoff, Mapping) else _backoff_problem(backoff)
@@ -204,10 +216,10 @@ def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage
     for key, days in retention.items():
         if key not in known:
             yield checks.Error(
-                f"{where}['RETENTION'] has the unknown key {key!r}{did_you_mean(key, known)}.", id="locqueue.E005"
+                f"{where}['RETENTION'] has the unknown key {key!r}{did_you_mean(key, known)}", id="locqueue.E005"
             )
-        elif days is not None and not _is_number(days):
+        elif days is not None and not _is_number(days, MOST_DAYS):
             yield checks.Error(
-                f"{where}['RETENTION'][{key!r}] must be a number of days, 0 or None, got {days!r}.",
+                f"{where}['RETENTION'][{key!r}] must be a number of days up to {MOST_DAYS:,}, 0 or None, got {days!r}.",
                 id="locqueue.E005",
             )

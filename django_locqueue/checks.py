@@ -10,6 +10,8 @@ from django.db import connections
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend, did_you_mean
 
+MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
+
 
 @checks.register
 def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
@@ -22,7 +24,7 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
         section = conf.Section.registry.get(name)
         if section is None:
             yield checks.Error(
-                f"LOCQUEUE has the unknown key {name!r}{did_you_mean(name, conf.Section.registry)}.",
+                f"LOCQUEUE has the unknown key {name!r}{did_you_mean(name, conf.Section.registry)}",
                 hint='Groups come with their app: "ACCESS_LOG" with "django_locqueue.accesslog" in INSTALLED_APPS.',
                 id="locqueue.E011",
             )
@@ -31,7 +33,7 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
         else:
             for key in group.keys() - section.defaults.keys():
                 yield checks.Error(
-                    f"LOCQUEUE[{name!r}] has the unknown key {key!r}{did_you_mean(key, section.defaults)}.",
+                    f"LOCQUEUE[{name!r}] has the unknown key {key!r}{did_you_mean(key, section.defaults)}",
                     id="locqueue.E012",
                 )
     yield from _check_worker()
@@ -50,8 +52,8 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
         value = getattr(worker, key)
         if not _is_number(value) or value < least or (key == "THREADS" and not isinstance(value, int)):
             yield checks.Error(
-                f"LOCQUEUE['WORKER'][{key!r}] must be a {'whole ' if key == 'THREADS' else ''}number of at least "
-                f"{least}, got {value!r}.",
+                f"LOCQUEUE['WORKER'][{key!r}] must be a {'whole ' if key == 'THREADS' else ''}number from {least} to "
+                f"{MOST:,}, got {value!r}.",
                 id="locqueue.E013",
             )
     match worker.POLL_SECONDS:
@@ -66,7 +68,7 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value <= MOST  # nan is not
 
 
 @checks.register
@@ -80,10 +82,10 @@ def check_backends(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
             id="locqueue.W001",
         )
     for backend in backends:
-        alias = backend.options.get("DATABASE") if isinstance(backend.options, Mapping) else None
-        if alias is not None and alias not in connections:
+        if not _database_exists(backend):
             yield checks.Error(
-                f"TASKS[{backend.alias!r}]['OPTIONS']['DATABASE'] is {alias!r}, which is not in DATABASES.",
+                f"TASKS[{backend.alias!r}]['OPTIONS']['DATABASE'] is {backend.options['DATABASE']!r}, "
+                "which is not in DATABASES.",
                 hint=f"DATABASES has: {', '.join(connections)}.",
                 id="locqueue.E006",
             )
@@ -91,11 +93,18 @@ def check_backends(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
             yield from backend.check()
 
 
+def _database_exists(backend: LocQueueBackend) -> bool:
+    alias = conf.backend_database(backend.alias)
+    return alias is None or alias in list(connections)
+
+
 @checks.register(checks.Tags.database)
 def check_database(app_configs: Any = None, databases: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
     """The database can do what the store asks of it. Run by ``migrate`` and ``check --database``."""
-    wanted = {b.database for b in compat.task_backends.all() if isinstance(b, LocQueueBackend)}
-    for alias in wanted & set(databases or ()):
+    if not databases:
+        return
+    backends = [backend for backend in compat.task_backends.all() if isinstance(backend, LocQueueBackend)]
+    for alias in {backend.database for backend in backends if _database_exists(backend)} & set(databases):
         connection: Any = connections[alias]
         connection.ensure_connection()
         too_old = None

@@ -56,4 +56,6 @@ def backend_database(backend_alias: str | None = None) -> str | None:
         chosen = [b for b in backends.values() if "locqueue" in str(b.get("BACKEND", "")).lower()]
     else:
         chosen = [backends.get(backend_alias, {})]
-    return chosen[0].get("OPTIONS", {}).get("DATABASE") if chosen else None
+    options = chosen[0].get("OPTIONS", {}) if chosen else {}
+    # Anything else than a dict is for the system checks to report.
+    return options.get("DATABASE") if isinstance(options, Mapping) else None

@@ -53,6 +53,19 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         }
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the path of the function and what differs from the definition there.
+
+        The module's name leads to the definition and not to the bare function, which pickle refuses; and a backoff
+        may be a lambda.
+        """
+        there = definition_at(self.module_path)
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if type(there) is not type(self) or there.func is not self.func:  # its module names it in another way
+            return _rebuilt, (type(self), values)
+        own = {name: value for name, value in values.items() if value != getattr(there, name)}
+        return _revived, (self.module_path, own)
+
     def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
         """Enqueue ``(args, kwargs)`` pairs, all or none, and return their results in order."""
         calls = list(calls)
@@ -144,6 +157,14 @@ def resolve(path: str) -> Any:
     return found
 
 
+def definition_at(path: str) -> Any:
+    """Return the definition at ``path``, or one that stands for it when there is none (any more)."""
+    try:
+        return resolve(path)
+    except UnknownTask:
+        return placeholder(path)
+
+
 def restored(definition: Any, **stored: Any) -> Any:
     """Return a copy with the stored queue, priority, time and backend.
 
@@ -151,10 +172,19 @@ def restored(definition: Any, **stored: Any) -> Any:
     """
     if all(getattr(definition, name) == value for name, value in stored.items()):
         return definition
-    copy = object.__new__(type(definition))
-    for name in definition.__dataclass_fields__:
-        object.__setattr__(copy, name, stored.get(name, getattr(definition, name)))
-    return copy
+    values = {name: getattr(definition, name) for name in definition.__dataclass_fields__}
+    return _rebuilt(type(definition), {**values, **stored})
+
+
+def _revived(path: str, own: dict[str, Any]) -> Any:
+    return restored(definition_at(path), **own)
+
+
+def _rebuilt(task_class: type, values: Mapping[str, Any]) -> Any:
+    definition = object.__new__(task_class)
+    for name, value in values.items():
+        object.__setattr__(definition, name, value)
+    return definition
 
 
 @lru_cache(maxsize=256)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_locqueue import compat
-from django_locqueue.definition import placeholder, resolve, restored
-from django_locqueue.exceptions import UnknownTask
+from django_locqueue.definition import definition_at, restored
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, get_store
@@ -77,10 +76,7 @@ def running_result(task: Claimed, definition: Any, call: tuple[list[Any], dict[s
 
 def stored_result(task: Task) -> QueuedTaskResult:
     """Return the result of a row, whatever is in it: its function may be gone, its payload damaged by hand."""
-    try:
-        definition = resolve(task.task_path)
-    except UnknownTask:
-        definition = placeholder(task.task_path)
+    definition = definition_at(task.task_path)
     try:
         args, kwargs = payload.call_of(task.args_kwargs)
     except ValueError:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+MAX_INT_BITS = 13_287  # 4,000 digits
 MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from the call
 
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
@@ -46,7 +47,12 @@ def call_of(value: Any) -> tuple[list[Any], dict[str, Any]]:
 
 def _refuse_unfaithful(value: Any, path: str, depth: int) -> None:
     kind = type(value)
-    if kind in (str, int, bool) or value is None:
+    if kind in (str, bool) or value is None:
+        return
+    if kind is int:
+        # Python refuses to print or read longer ones, unless told otherwise in each process.
+        if value.bit_length() > MAX_INT_BITS:
+            raise ValueError(f"Argument {path} is a number of more than 4,000 digits. Pass hex(value).")
         return
     if kind is float:
         if not math.isfinite(value):

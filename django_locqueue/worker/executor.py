@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.db import connections, reset_queries, transaction
+from django.db import DatabaseError, connections, reset_queries, transaction
 from django.utils import timezone
 
 from django_locqueue import compat
@@ -23,6 +23,8 @@ from django_locqueue.service import close_connections
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
 logger = logging.getLogger("django_locqueue.task")
+
+NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 
 
 class Executor:
@@ -50,7 +52,12 @@ class Executor:
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
-        execution.result = running_result(claimed, definition, (args, kwargs))
+        try:
+            execution.result = running_result(claimed, definition, (args, kwargs))
+        except DatabaseError:
+            # The task has not begun: it is not to blame, and not charged, for a database that is away.
+            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         compat.task_started.send_robust(type(self.backend), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
@@ -173,6 +180,9 @@ def clean_connections() -> None:
         try:
             if not _is_clean(connection):
                 connection.close()
+                if connection.in_atomic_block:
+                    # Django keeps a connection unusable until its block ends, and this one never does.
+                    del connections[connection.alias]
         except Exception:
             close_connections()
 
@@ -183,10 +193,17 @@ def _is_clean(connection: Any) -> bool:
     info = getattr(connection.connection, "info", None)  # psycopg: a raw BEGIN is not seen by Django
     if info is not None:
         return bool(info.transaction_status == 0)
+    if connection.vendor == "mysql":
+        # Its client cannot tell, and the next BEGIN would commit what a raw BEGIN left. One round trip.
+        connection.connection.rollback()
+        return True
     return not getattr(connection.connection, "in_transaction", False)  # sqlite3
 
 
 def close_old_connections() -> None:
     """At the end of a burst of tasks: what ``CONN_MAX_AGE`` says of the end of a request."""
     for connection in connections.all(initialized_only=True):
-        connection.close_if_unusable_or_obsolete()
+        try:
+            connection.close_if_unusable_or_obsolete()
+        except Exception:
+            connection.connection = None

@@ -13,7 +13,7 @@ from django.db import connection
 
 from tests import databases
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -1,0 +1,200 @@
+"""System checks: each says what is wrong, and what to write instead."""
+
+import pytest
+from django.core import checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from django_locqueue import compat
+
+OURS = "django_locqueue.backend.LocQueueBackend"
+
+
+def found(databases=None):
+    """Return the messages of our checks by id."""
+    messages = checks.run_checks(databases=databases)
+    return {message.id: message for message in messages if message.id and message.id.startswith("locqueue.")}
+
+
+@pytest.fixture
+def with_options(settings):
+    def check(options):
+        settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": [], "OPTIONS": options}}
+        return found()
+
+    return check
+
+
+@pytest.fixture
+def with_settings(settings):
+    def check(value):
+        settings.LOCQUEUE = value
+        return found()
+
+    return check
+
+
+def test_the_defaults_are_right():
+    assert found() == {}
+
+
+def test_every_option_can_be_given(with_options):
+    options = {
+        "DATABASE": "default",
+        "MAX_ATTEMPTS": 5,
+        "MAX_CRASHES": 2,
+        "BACKOFF": {"BASE": 1, "FACTOR": 3, "MAX": 60, "JITTER": 0},
+        "RETENTION": {"SUCCESSFUL": 0, "FAILED": None, "CANCELLED": 0.5},
+    }
+    assert with_options(options) == {}
+
+
+@pytest.mark.parametrize("options", ["text", 5, ["MAX_ATTEMPTS"]])
+def test_options_must_be_a_dict(with_options, options):
+    assert "must be a dict" in with_options(options)["locqueue.E001"].msg
+
+
+def test_an_unknown_option_is_told_with_the_one_that_was_meant(with_options):
+    message = with_options({"MAX_ATEMPTS": 3})["locqueue.E002"]
+    assert "'MAX_ATEMPTS'" in message.msg
+    assert "MAX_ATTEMPTS" in message.hint
+
+
+def test_an_option_that_resembles_none_is_told_with_all(with_options):
+    hint = with_options({"COLOUR": "red"})["locqueue.E002"].hint
+    assert "BACKOFF" in hint
+    assert "RETENTION" in hint
+
+
+@pytest.mark.parametrize("key", ["MAX_ATTEMPTS", "MAX_CRASHES"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True, 2**40])
+def test_limits_must_be_whole_numbers(with_options, key, value):
+    assert repr(value) in with_options({key: value})["locqueue.E003"].msg
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        5,
+        "fast",
+        None,
+        {"BSE": 1},
+        {"BASE": -1},
+        {"BASE": "2"},
+        {"MAX": float("inf")},
+        {"MAX": float("nan")},
+        {"MAX": 1e300},
+    ],
+)
+def test_a_backoff_must_be_a_dict_of_numbers(with_options, value):
+    assert "BACKOFF" in with_options({"BACKOFF": value})["locqueue.E004"].msg
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        5,
+        None,
+        {"DONE": 1},
+        {"FAILED": -1},
+        {"FAILED": "7"},
+        {"FAILED": True},
+        {"FAILED": 1e12},
+        {"FAILED": float("nan")},
+    ],
+)
+def test_a_retention_must_hold_days_by_state(with_options, value):
+    assert "RETENTION" in with_options({"RETENTION": value})["locqueue.E005"].msg
+
+
+def test_a_retention_key_is_told_with_the_one_that_was_meant(with_options):
+    assert "'SUCCESSFUL'" in with_options({"RETENTION": {"SUCESSFUL": 1}})["locqueue.E005"].msg
+
+
+def test_a_database_that_does_not_exist_is_told_with_those_that_do(with_options):
+    message = with_options({"DATABASE": "queue"})["locqueue.E006"]
+    assert "'queue'" in message.msg
+    assert "default" in message.hint
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_exist_is_told_by_the_check_of_databases_too(settings):
+    settings.TASKS = {"default": {"BACKEND": OURS, "OPTIONS": {"DATABASE": "queue"}}}
+    assert "locqueue.E006" in found(databases=["default"])
+
+
+@pytest.mark.django_db
+def test_options_that_are_no_dict_are_told_by_the_check_of_databases_too(settings):
+    settings.TASKS = {"default": {"BACKEND": OURS, "OPTIONS": "text"}}
+    assert "locqueue.E001" in found(databases=["default"])
+
+
+@pytest.mark.django_db
+def test_the_databases_of_the_tests_are_new_enough():
+    assert found(databases=["default"]) == {}
+
+
+def test_no_backend_of_ours_is_a_warning_with_what_to_write(settings):
+    settings.TASKS = {}
+    message = found()["locqueue.W001"]
+    assert isinstance(message, checks.Warning)
+    assert OURS in message.hint
+
+
+@pytest.mark.parametrize("value", ["text", [], None, 5])
+def test_locqueue_must_be_a_dict(with_settings, value):
+    assert "LOCQUEUE must be a dict" in with_settings(value)["locqueue.E010"].msg
+
+
+def test_a_group_must_be_a_dict(with_settings):
+    assert "WORKER" in with_settings({"WORKER": 4})["locqueue.E010"].msg
+
+
+def test_an_unknown_group_is_told_with_the_one_that_was_meant(with_settings):
+    assert "did you mean 'WORKER'" in with_settings({"WORKERS": {}})["locqueue.E011"].msg
+
+
+def test_an_unknown_key_is_told_with_the_one_that_was_meant(with_settings):
+    assert "did you mean 'THREADS'" in with_settings({"WORKER": {"THREAD": 4}})["locqueue.E012"].msg
+
+
+def test_a_key_that_is_no_text_is_told(with_settings):
+    assert "5" in with_settings({"WORKER": {5: 4}})["locqueue.E012"].msg
+
+
+NUMBERS = ["THREADS", "HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "STOPPED_WORKER_HOURS"]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("value", [-1, "4", None, True, float("nan"), float("inf"), 1e300])
+def test_a_worker_needs_sensible_numbers(with_settings, key, value):
+    message = with_settings({"WORKER": {key: value}})["locqueue.E013"]
+    assert f"'{key}'" in message.msg
+    assert repr(value) in message.msg
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("THREADS", 0), ("THREADS", 1.5), ("LEASE_SECONDS", 0.5), ("HEARTBEAT_SECONDS", 0)]
+)
+def test_a_worker_needs_numbers_that_are_not_too_small(with_settings, key, value):
+    assert key in with_settings({"WORKER": {key: value}})["locqueue.E013"].msg
+
+
+@pytest.mark.parametrize("value", [1, (1,), (2, 1), (0, 1), ("a", "b"), None, (0.1, float("nan")), (0.1, 1e300)])
+def test_polling_needs_two_numbers(with_settings, value):
+    message = with_settings({"WORKER": {"POLL_SECONDS": value}})["locqueue.E014"]
+    assert repr(value) in message.msg
+    assert "(0.1, 2)" in message.hint
+
+
+def test_a_worker_does_not_start_with_wrong_settings(settings):
+    settings.LOCQUEUE = {"WORKER": {"THREADS": 0}}
+    with pytest.raises(SystemCheckError, match="E013"):
+        call_command("runqueue", drain=True, skip_checks=False)
+
+
+def test_each_backend_is_checked_once(settings):
+    settings.TASKS = {"default": {"BACKEND": OURS, "OPTIONS": {"COLOUR": 1}}}
+    messages = [message for message in checks.run_checks() if message.id == "locqueue.E002"]
+    assert len(messages) == 1
+    assert compat.task_backends["default"].alias == "default"

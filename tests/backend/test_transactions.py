@@ -1,0 +1,114 @@
+"""A task belongs to the transaction in which it is enqueued (CASES E1)."""
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection, transaction
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import path
+
+from django_locqueue import compat
+from django_locqueue.models import Task
+from tests import tasks
+from tests.running import in_thread, our_backend, run_one
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def enqueue_and_fail(request):
+    Group.objects.create(name="lost")
+    tasks.add.enqueue(1)
+    raise RuntimeError("after enqueueing")
+
+
+def enqueue_and_answer(request):
+    tasks.read_group.enqueue(Group.objects.create(name="kept").pk)
+    return HttpResponse("done")
+
+
+urlpatterns = [path("fail/", enqueue_and_fail), path("answer/", enqueue_and_answer)]
+
+
+@pytest.fixture
+def atomic_requests(settings, monkeypatch):
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    return Client(raise_request_exception=False)
+
+
+def ready_elsewhere():
+    """Return how many tasks another connection can claim."""
+    return in_thread(lambda: Task.objects.ready().count())
+
+
+def test_a_task_is_not_seen_before_the_commit_and_finds_what_was_committed_with_it():
+    with transaction.atomic():
+        result = tasks.read_group.enqueue(Group.objects.create(name="committed").pk)
+        assert ready_elsewhere() == 0
+    assert ready_elsewhere() == 1
+    assert run_one(result).return_value == "committed"
+
+
+def test_a_task_is_gone_with_the_transaction_that_rolls_back():
+    with pytest.raises(RuntimeError), transaction.atomic():
+        tasks.add.enqueue(1)
+        raise RuntimeError("rolled back")
+    assert not Task.objects.exists()
+
+
+def test_a_task_is_gone_with_its_savepoint_alone():
+    with transaction.atomic():
+        outer = tasks.add.enqueue(1)
+        with pytest.raises(RuntimeError), transaction.atomic():
+            tasks.add.enqueue(2)
+            raise RuntimeError("rolled back")
+    assert list(Task.objects.values_list("pk", flat=True)) == [int(outer.id)]
+
+
+def test_many_tasks_are_gone_with_the_transaction_that_rolls_back():
+    with pytest.raises(RuntimeError), transaction.atomic():
+        tasks.add.enqueue_many([((number,), {}) for number in range(2500)])
+        raise RuntimeError("rolled back")
+    assert not Task.objects.exists()
+
+
+def test_a_request_that_fails_leaves_no_task(atomic_requests):
+    assert atomic_requests.get("/fail/").status_code == 500
+    assert not Task.objects.exists()
+    assert not Group.objects.exists()
+
+
+def test_a_request_that_answers_leaves_its_task(atomic_requests):
+    assert atomic_requests.get("/answer/").status_code == 200
+    [task] = Task.objects.all()
+    assert run_one(our_backend().get_result(str(task.pk))).return_value == "kept"
+
+
+def test_without_a_transaction_a_task_is_there_at_once():
+    tasks.add.enqueue(1)
+    assert ready_elsewhere() == 1
+
+
+@override_settings(USE_TZ=True)
+def test_a_task_enqueued_on_commit_is_gone_with_the_rollback():
+    with pytest.raises(RuntimeError), transaction.atomic():
+        tasks.add.enqueue_on_commit(1)
+        raise RuntimeError("rolled back")
+    assert not Task.objects.exists()
+
+
+def test_enqueueing_on_commit_without_a_transaction_is_at_once():
+    tasks.add.enqueue_on_commit(1)
+    assert Task.objects.count() == 1
+
+
+def test_a_failing_enqueue_takes_the_data_of_its_transaction_with_it(monkeypatch):
+    def broken(call):
+        raise compat.InvalidTask("the table is away")
+
+    monkeypatch.setattr(type(our_backend().store), "enqueue", lambda store, call: broken(call))
+    with pytest.raises(compat.InvalidTask), transaction.atomic():
+        Group.objects.create(name="both or neither")
+        tasks.add.enqueue(1)
+    assert not Group.objects.exists()

@@ -1,0 +1,40 @@
+"""No task is started twice, however many workers there are (CASES A1, A5)."""
+
+import pytest
+from django.db import connection
+
+from django_locqueue.models import Task
+from tests import tasks
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+TASKS = 300
+
+
+def drain_with(run_worker, workers, *options, env=None):
+    processes = [run_worker("--drain", *options, env=env) for _ in range(workers)]
+    assert [process.wait(60) for process in processes] == [0] * workers
+
+
+def assert_each_was_started_once(ledger):
+    assert sorted(ledger.lines, key=int) == [str(number) for number in range(TASKS)]
+    assert Task.objects.successful().count() == TASKS
+    assert not Task.objects.exclude(attempt=1).exists()
+
+
+def test_two_workers_start_each_task_once(run_fast_worker, ledger):
+    tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
+    drain_with(run_fast_worker, 2, "--threads", "4")
+    assert_each_was_started_once(ledger)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the journal is SQLite's")
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_sqlite_without_special_options_starts_each_task_once(run_fast_worker, ledger, journal):
+    tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
+    connection.close()  # the journal mode changes only while nobody else has the file open
+    try:
+        drain_with(run_fast_worker, 3, "--threads", "2", env={"TEST_SQLITE_JOURNAL": journal})
+    finally:
+        connection.ensure_connection()
+    assert_each_was_started_once(ledger)

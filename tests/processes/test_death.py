@@ -1,0 +1,72 @@
+"""A worker that dies takes no task with it (CASES B1, B5)."""
+
+import pytest
+
+from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.store.serve import Owner
+from tests import tasks
+from tests.processes import wait_until
+from tests.running import our_backend, row
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+LEASE_AND_SWEEP = 1 + 0.4  # of tests.settings_fast
+SLACK = 4  # the machine is shared
+
+
+def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, ledger):
+    result = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    first = run_fast_worker("--threads", "1", "--worker-id", "first")
+    ledger.wait_for("start")
+    second = run_fast_worker("--threads", "1", "--worker-id", "second")
+    first.kill()
+    ledger.wait_for("start", times=2, timeout=LEASE_AND_SWEEP + SLACK)
+    ledger.wait_for("end")
+    wait_until(lambda: row(result).state == State.SUCCESSFUL)
+    assert row(result).worker_ids == "first\nsecond\n"
+    assert row(result).crashes == 1
+    assert "worker first died while running it" in second.output
+
+
+def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
+    tasks.note.enqueue(ledger.path)
+    store = our_backend().store
+    dead = store.register_worker("dead:1", lease=0.1)
+    assert store.claim(Owner(dead.pk, dead.name), 1)
+    run_fast_worker()
+    ledger.wait_for("run", timeout=LEASE_AND_SWEEP + SLACK)
+
+
+def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
+    result = tasks.kill_own_process.enqueue(ledger.path)
+    canaries = [tasks.add.enqueue(number) for number in range(10)]
+    deaths = 0
+    while not row(result).is_finished:
+        worker = run_fast_worker("--threads", "2")
+        wait_until(lambda: not worker.is_running or row(result).is_finished)  # noqa: B023
+        deaths += not worker.is_running
+        assert deaths <= 3
+    wait_until(lambda: not Task.objects.pending().exists() and not Task.objects.running().exists())
+    assert ledger.lines == ["start"] * 3
+    result.refresh()
+    assert result.status == "FAILED"
+    assert result.errors[-1].traceback == "The worker died while running it, 3 times."
+    assert result.errors[-1].exception_class_path == "django_locqueue.exceptions.WorkerLost"
+    assert Task.objects.successful().count() == len(canaries)
+    assert TaskAttempt.objects.filter(task_id=int(result.id), outcome="crashed").count() == 3
+
+
+@pytest.mark.parametrize("name", ["exit_with", "call_exit", "interrupt", "exit_async"])
+def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
+    result = getattr(tasks, name).enqueue()
+    canary = tasks.add.enqueue(1)
+    assert run_fast_worker("--drain", "--threads", "1").wait() == 0
+    assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
+
+
+def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_worker):
+    result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
+    Task.objects.filter(pk=int(result.id)).update(task_path="tests.removed.task")
+    assert run_fast_worker("--drain", "--threads", "1").wait() == 0
+    assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
+    assert "tests.removed.task cannot be imported" in row(result).error_message

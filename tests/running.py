@@ -1,0 +1,95 @@
+"""Run tasks in this process, without a worker's services: one task at a time, as a slot would."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connections
+
+from django_locqueue import compat
+from django_locqueue.backend import LocQueueBackend
+from django_locqueue.models import Task
+from django_locqueue.store import Claimed
+from django_locqueue.store.serve import Owner
+from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.executor import Executor
+
+
+def our_backend(alias: str = "default") -> LocQueueBackend:
+    backend = compat.task_backends[alias]
+    assert isinstance(backend, LocQueueBackend)
+    return backend
+
+
+def in_thread(work: Callable[[], Any]) -> Any:
+    """Return what ``work`` returns, run in a thread with connections of its own; raise what it raises."""
+    box: list[Any] = []
+
+    def run() -> None:
+        try:
+            box.append((work(), None))
+        except BaseException as error:
+            box.append((None, error))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run, name="test-slot")
+    thread.start()
+    thread.join()
+    value, error = box[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def claim_next(lease: float = 60) -> Claimed:
+    """Claim the first ready task for a worker named ``tests:1``."""
+    store = our_backend().store
+    worker = store.register_worker("tests:1", lease=lease)
+    [claimed] = store.claim(Owner(worker.pk, worker.name), 1)
+    return claimed
+
+
+def perform(executions: list[Execution]) -> None:
+    """Run them one after the other on this thread, and record and announce each outcome."""
+    backend = our_backend()
+    executor = Executor(backend)
+    for execution in executions:
+        executor.run(execution)
+        if not execution.recorded:
+            assert execution.outcome is not None
+            backend.store.ack([(execution.claimed, execution.outcome)])
+        executor.finish(execution)
+
+
+def run_next(tasks: int = 1) -> list[Execution]:
+    """Claim that many ready tasks one by one, and run them on one slot. Needs committed rows."""
+
+    def run() -> list[Execution]:
+        executions = []
+        for _ in range(tasks):
+            execution = Execution(claim_next())
+            perform([execution])
+            executions.append(execution)
+        return executions
+
+    executions: list[Execution] = in_thread(run)
+    return executions
+
+
+def run_one(result: Any) -> Any:
+    """Run the first ready task and return ``result``, refreshed."""
+    run_next()
+    result.refresh()
+    return result
+
+
+def row(result: Any) -> Task:
+    """Return the stored row of a result."""
+    task: Task = Task.objects.get(pk=int(result.id))
+    return task
+
+
+def make_ready(result: Any) -> None:
+    """Let a task that waits for its next try be ready now."""
+    assert our_backend().store.run_now([int(result.id)]) == [int(result.id)]

@@ -1,0 +1,19 @@
+"""The tests' settings with the shortest lease, for the processes that tests start; more comes as JSON in an
+environment variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``."""
+
+import json
+import os
+
+from tests.settings import *  # noqa: F403
+from tests.settings import DATABASES
+
+LOCQUEUE = {
+    "WORKER": {
+        "HEARTBEAT_SECONDS": 0.3,
+        "LEASE_SECONDS": 1,
+        "POLL_SECONDS": (0.02, 0.2),
+        **json.loads(os.environ.get("TEST_LOCQUEUE_WORKER", "{}")),
+    }
+}
+if "TEST_SQLITE_JOURNAL" in os.environ:
+    DATABASES["default"]["OPTIONS"] = {"init_command": f"PRAGMA journal_mode={os.environ['TEST_SQLITE_JOURNAL']}"}

@@ -1,0 +1,448 @@
+"""Sample tasks, each for one fact. A task that many facts need comes first."""
+
+import asyncio
+import contextvars
+import decimal
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, connection, transaction
+from django.urls import get_urlconf, set_urlconf
+from django.utils import timezone, translation
+
+from django_locqueue import Cancel, Retry, Snooze, compat, task
+
+# The decorator of Django's own framework (or of its backport), which knows nothing of ours.
+django_task = sys.modules[compat.Task.__module__].task  # type: ignore[attr-defined]
+
+gate = threading.Event()  # what `wait_for_gate` waits for; the test sets it
+entered = threading.Event()  # set by tasks that want to say that they run
+
+
+def write_ledger(path: str, text: str) -> None:
+    """Append one line. One write to a file opened with O_APPEND: lines of many processes do not mix."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(handle, f"{text}\n".encode())
+    finally:
+        os.close(handle)
+
+
+@task
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+@task
+def echo(value: Any = None) -> Any:
+    return value
+
+
+@task
+async def echo_async(value: Any = None) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
+@django_task
+def plain(value: Any = None) -> Any:
+    return value
+
+
+@django_task(takes_context=True)
+def plain_with_context(context: Any) -> int:
+    return int(context.attempt)
+
+
+@task(takes_context=True)
+def describe_context(context: Any) -> dict[str, Any]:
+    return {
+        "id": context.task_result.id,
+        "status": context.task_result.status,
+        "attempt": context.attempt,
+        "metadata": context.metadata,
+        "should_stop": context.should_stop,
+        "errors": len(context.task_result.errors),
+    }
+
+
+@task(queue_name="mail", priority=7, max_attempts=3, metadata={"tenant": "acme"})
+def configured() -> None:
+    """A task with options."""
+
+
+@task(keep_result=False)
+def forgotten() -> int:
+    return 1
+
+
+# -- failing
+
+
+@task
+def fail(text: str = "this task always fails") -> None:
+    raise ValueError(text)
+
+
+@task
+async def fail_async(text: str = "this task always fails") -> None:
+    raise ValueError(text)
+
+
+@task
+def exit_with(code: Any = None) -> None:
+    sys.exit(code)
+
+
+@task
+async def exit_async(code: Any = None) -> None:
+    sys.exit(code)
+
+
+@task
+def call_exit() -> None:
+    exit(3)
+
+
+@task
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@task
+def close_generator() -> None:
+    raise GeneratorExit("closed from outside")
+
+
+@task
+def recurse() -> None:
+    recurse.func()
+
+
+@task
+async def cancel_itself() -> None:
+    raise asyncio.CancelledError
+
+
+@task
+def return_unstorable(kind: str) -> Any:
+    return {
+        "object": object(),
+        "set": {1},
+        "nan": float("nan"),
+        "bytes": b"\xff",
+        "key": {("a", "b"): 1},
+        "date": timezone.now(),
+        "self": translation.gettext_lazy("lazy"),
+        "hostile": HostileMapping(),
+    }[kind]
+
+
+class HostileMapping(dict):  # type: ignore[type-arg]
+    def items(self) -> Any:
+        raise RuntimeError("no items for you")
+
+
+class TwoArguments(Exception):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one, two)
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class NoText(Exception):
+    def __str__(self) -> Any:  # type: ignore[override]
+        return None
+
+
+class Circular(Exception):
+    """Its cause is itself."""
+
+
+@task
+def raise_hostile(kind: str) -> None:
+    match kind:
+        case "two arguments":
+            raise TwoArguments("a", "b")
+        case "unprintable":
+            raise UnprintableError
+        case "no text":
+            raise NoText
+        case "local class":
+
+            class LocalError(Exception):
+                pass
+
+            raise LocalError("from inside a function")
+        case "holds a lock":
+            error = ValueError("holds a lock")
+            error.lock = threading.Lock()  # type: ignore[attr-defined]
+            raise error
+        case "group":
+            raise ExceptionGroup("several", [ValueError("one"), TypeError("two")])
+        case "circular":
+            circle = Circular("round")
+            circle.__cause__ = Circular("and round")
+            circle.__cause__.__cause__ = circle
+            raise circle
+        case "deep chain":
+            chain: Exception = ValueError("the first")
+            for number in range(2000):
+                outer = ValueError(f"link {number}")
+                outer.__cause__ = chain
+                chain = outer
+            raise chain
+        case "huge text":
+            raise ValueError("x" * 1_000_000)
+        case "control characters":
+            raise ValueError("nul \x00, surrogate \ud835, second line\nforged line")
+
+
+# -- tried again
+
+
+@task(max_attempts=3, backoff=0)
+def fail_until(ledger: str, attempts: int) -> int:
+    """Fail until it was tried that often; the ledger counts, whatever is rolled back."""
+    write_ledger(ledger, "try")
+    tries = len(Path(ledger).read_text().splitlines())
+    if tries < attempts:
+        raise OSError(f"try {tries}")
+    return tries
+
+
+def broken_backoff(error: BaseException, result: Any) -> float:
+    raise RuntimeError("the backoff function is broken")
+
+
+@task(max_attempts=2, backoff=lambda error, result: 30.0)
+def fail_and_wait_30() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=broken_backoff)
+def fail_with_broken_backoff() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=lambda error, result: None)  # type: ignore[arg-type,return-value]
+def fail_and_wait_none() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=lambda error, result: -5.0)
+def fail_and_wait_negative() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=lambda error, result: float("inf"))
+def fail_and_wait_for_ever() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=lambda error, result: float("nan"))
+def fail_and_wait_nan() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff=lambda error, result: sys.exit(1))
+def fail_with_exiting_backoff() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=2, backoff={"BASE": 100, "JITTER": 0})
+def fail_and_wait_by_dict() -> None:
+    raise OSError("try again")
+
+
+@task(max_attempts=5, retry_on=(OSError,))
+def fail_with(name: str) -> None:
+    raise {"OSError": OSError, "FileNotFoundError": FileNotFoundError, "ValueError": ValueError}[name](name)
+
+
+@task(max_attempts=5)
+def ask_for_retry(after: Any = None) -> None:
+    raise Retry(after=after)
+
+
+@task
+def snooze(seconds: Any) -> None:
+    raise Snooze(seconds)
+
+
+@task
+def give_up(reason: str = "not wanted any more") -> None:
+    raise Cancel(reason)
+
+
+# -- the database
+
+
+@task
+def create_group(name: str) -> int:
+    return int(Group.objects.create(name=name).pk)
+
+
+@task
+def read_group(pk: int) -> str:
+    return str(Group.objects.get(pk=pk).name)
+
+
+@task(atomic=True)
+def create_group_atomically(name: str, then: str = "return") -> Any:
+    Group.objects.create(name=name)
+    match then:
+        case "fail":
+            raise ValueError("after the insert")
+        case "exit":
+            sys.exit(1)
+        case "unstorable":
+            return object()
+        case "snooze":
+            raise Snooze(60)
+    return name
+
+
+@task
+def swallow_an_error_in_atomic(name: str) -> str:
+    with transaction.atomic():
+        Group.objects.create(name=name)
+        with suppress(IntegrityError):
+            Group.objects.create(name=name)
+    return "went on"
+
+
+@task
+def leave_autocommit_off(name: str) -> str:
+    transaction.set_autocommit(False)
+    Group.objects.create(name=name)
+    return "left"
+
+
+@task
+def leave_raw_begin(name: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("INSERT INTO auth_group (name) VALUES (%s)", [name])
+    return "left"
+
+
+@task
+def leave_an_open_atomic_block(name: str) -> str:
+    transaction.atomic().__enter__()
+    Group.objects.create(name=name)
+    return "left"
+
+
+@task
+def close_the_connection() -> str:
+    connection.ensure_connection()
+    connection.close()
+    return "closed"
+
+
+@task
+def close_the_driver_connection() -> str:
+    connection.ensure_connection()
+    connection.connection.close()
+    return "closed"
+
+
+# -- the state of the thread
+
+flavour: contextvars.ContextVar[str] = contextvars.ContextVar("flavour", default="plain")
+
+
+def _change_the_thread() -> None:
+    translation.activate("zh-hans")
+    timezone.activate("Asia/Tokyo")
+    flavour.set("changed")
+    decimal.getcontext().prec = 3
+    set_urlconf("tests.nowhere")
+
+
+@task
+def change_the_thread(then: str = "return") -> None:
+    _change_the_thread()
+    if then == "raise":
+        raise ValueError("changed")
+
+
+@task
+async def change_the_thread_async() -> None:
+    _change_the_thread()
+
+
+def _look_at_the_thread() -> list[Any]:
+    return [
+        translation.get_language(),
+        timezone.get_current_timezone_name(),
+        flavour.get(),
+        decimal.getcontext().prec,
+        get_urlconf(),
+    ]
+
+
+@task
+def look_at_the_thread() -> list[Any]:
+    return _look_at_the_thread()
+
+
+@task
+async def look_at_the_thread_async() -> list[Any]:
+    return _look_at_the_thread()
+
+
+# -- stopping
+
+
+@task
+def wait_for_gate() -> str:
+    entered.set()
+    if not gate.wait(20):
+        raise TimeoutError("nobody opened the gate")
+    return "through"
+
+
+@task(takes_context=True)
+def run_until_asked_to_stop(context: Any) -> None:
+    entered.set()
+    tick = threading.Event()
+    for _ in range(400):
+        context.check()
+        tick.wait(0.05)
+    raise TimeoutError("nobody asked it to stop")
+
+
+# -- for real processes: each writes a ledger, whose path it is given
+
+
+@task
+def note(ledger: str, text: str = "run") -> None:
+    write_ledger(ledger, text)
+
+
+@task
+def note_and_sleep(ledger: str, seconds: float) -> str:
+    write_ledger(ledger, "start")
+    time.sleep(seconds)
+    write_ledger(ledger, "end")
+    return "slept"
+
+
+@task
+def kill_own_process(ledger: str) -> None:
+    write_ledger(ledger, "start")
+    os.kill(os.getpid(), signal.SIGKILL)

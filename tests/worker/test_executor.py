@@ -1,0 +1,252 @@
+"""How one run ends: each kind of outcome, whatever the task does."""
+
+import pytest
+from django.db import OperationalError, connection
+
+from django_locqueue import compat
+from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.store.serve import Owner
+from django_locqueue.worker.execution import Execution, StopReason
+from django_locqueue.worker.executor import Executor
+from tests import tasks
+from tests.running import claim_next, in_thread, our_backend, row, run_next, run_one
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def outcome_of(definition, *args):
+    definition.enqueue(*args)
+    return run_next()[0].outcome
+
+
+def test_a_task_that_returns_is_successful():
+    outcome = outcome_of(tasks.add, 1, 2)
+    assert (outcome.kind, outcome.return_value, outcome.exception) == (Kind.SUCCESSFUL, "3", None)
+
+
+def test_a_task_that_raises_is_failed():
+    outcome = outcome_of(tasks.fail, "the reason")
+    assert outcome.kind is Kind.FAILED
+    assert (outcome.error.class_path, outcome.error.message) == ("builtins.ValueError", "the reason")
+
+
+def test_a_task_with_attempts_left_is_retried():
+    assert outcome_of(tasks.fail_and_wait_30).kind is Kind.RETRIED
+
+
+def test_a_task_that_snoozes_is_charged_no_attempt():
+    result = tasks.snooze.enqueue(60)
+    assert run_next()[0].outcome.kind is Kind.SNOOZED
+    stored = row(result)
+    assert (stored.state, stored.attempt, stored.worker_ids) == (State.SCHEDULED, 0, "")
+
+
+def test_a_task_that_gives_up_is_cancelled_and_failed_for_django():
+    result = run_one(tasks.give_up.enqueue("the order is gone"))
+    assert row(result).state == State.CANCELLED
+    assert result.status == compat.TaskResultStatus.FAILED
+    assert "the order is gone" in result.errors[0].traceback
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "class_path"),
+    [
+        ("exit_with", (), "builtins.SystemExit"),
+        ("exit_with", (0,), "builtins.SystemExit"),
+        ("exit_with", (3,), "builtins.SystemExit"),
+        ("exit_with", ("in words",), "builtins.SystemExit"),
+        ("exit_async", (3,), "builtins.SystemExit"),
+        ("call_exit", (), "builtins.SystemExit"),
+        ("interrupt", (), "builtins.KeyboardInterrupt"),
+        ("close_generator", (), "builtins.GeneratorExit"),
+        ("recurse", (), "builtins.RecursionError"),
+        ("cancel_itself", (), "asyncio.exceptions.CancelledError"),
+    ],
+)
+def test_what_would_end_a_process_ends_the_task_alone(name, args, class_path):
+    first = getattr(tasks, name).enqueue(*args)
+    canary = tasks.add.enqueue(1)
+    run_next(2)
+    first.refresh()
+    canary.refresh()
+    assert first.status == compat.TaskResultStatus.FAILED
+    assert first.errors[0].exception_class_path == class_path
+    assert canary.status == compat.TaskResultStatus.SUCCESSFUL
+
+
+@pytest.mark.parametrize(("code", "text"), [(3, "3"), ("in words", "in words")])
+def test_the_code_of_an_exit_is_in_the_text(code, text):
+    assert outcome_of(tasks.exit_with, code).error.message == text
+
+
+def test_an_exit_is_not_tried_again():
+    tasks.exit_with.enqueue(1)
+    Task.objects.update(max_attempts=5)
+    assert run_next()[0].outcome.kind is Kind.FAILED
+
+
+@pytest.mark.parametrize("kind", ["object", "set", "nan", "bytes", "key", "date", "self", "hostile"])
+def test_a_return_value_that_is_not_json_fails_the_task(kind):
+    result = run_one(tasks.return_unstorable.enqueue(kind))
+    assert result.status == compat.TaskResultStatus.FAILED
+    assert "return value cannot be stored as JSON" in result.errors[0].traceback
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "two arguments",
+        "unprintable",
+        "no text",
+        "local class",
+        "holds a lock",
+        "group",
+        "circular",
+        "deep chain",
+        "huge text",
+        "control characters",
+    ],
+)
+def test_any_exception_leaves_a_readable_entry(kind):
+    result = tasks.raise_hostile.enqueue(kind)
+    canary = tasks.add.enqueue(1)
+    run_next(2)
+    result.refresh()
+    canary.refresh()
+    assert result.status == compat.TaskResultStatus.FAILED
+    assert result.errors[0].traceback
+    assert len(result.errors[0].traceback) < 200_000
+    assert "." in result.errors[0].exception_class_path
+    assert canary.status == compat.TaskResultStatus.SUCCESSFUL
+
+
+@pytest.mark.parametrize(
+    "path", ["no.such.module.task", "tests.tasks.removed", "tests.tasks.Path", "tests.tasks.write_ledger", "", "nodots"]
+)
+def test_a_path_that_leads_to_no_task_fails_that_task_alone(path):
+    result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
+    Task.objects.filter(pk=int(result.id)).update(task_path=path)
+    run_next(2)
+    found = our_backend().get_result(result.id)
+    canary.refresh()
+    assert found.status == compat.TaskResultStatus.FAILED
+    assert found.errors[0].exception_class_path == "django_locqueue.exceptions.UnknownTask"
+    assert canary.status == compat.TaskResultStatus.SUCCESSFUL
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(1)", "raise KeyboardInterrupt", "import nowhere", "def (", "1/0"])
+def test_a_module_that_breaks_at_import_fails_that_task_alone(code, tmp_path, monkeypatch):
+    (tmp_path / "broken_tasks.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = tasks.add.enqueue(1)
+    Task.objects.update(task_path="broken_tasks.f")
+    run_next()
+    found = our_backend().get_result(result.id)
+    assert found.status == compat.TaskResultStatus.FAILED
+    assert "broken_tasks.f cannot be imported" in found.errors[0].traceback
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"args": 5}', '"text"', "[" * 100_000])
+def test_a_damaged_payload_fails_that_task_alone(text):
+    result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE locqueue_task SET args_kwargs = %s WHERE id = %s", [text, int(result.id)])
+    run_next(2)
+    result.refresh()
+    canary.refresh()
+    assert result.status == compat.TaskResultStatus.FAILED
+    assert result.errors[0].exception_class_path == "django_locqueue.exceptions.InvalidPayload"
+    assert canary.status == compat.TaskResultStatus.SUCCESSFUL
+
+
+def test_arguments_that_the_function_does_not_take_fail_the_task():
+    result = run_one(tasks.add.enqueue(nonsense=1))
+    assert result.errors[0].exception_class is TypeError
+
+
+def test_damaged_metadata_fails_that_task_alone():
+    result = tasks.describe_context.enqueue()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE locqueue_task SET metadata = '{'")
+    assert run_one(result).status == compat.TaskResultStatus.FAILED
+
+
+def run_with(reason, definition, *args, before=False):
+    """Run a task that is asked to stop when its first line has run, or before."""
+    definition.enqueue(*args)
+    execution = Execution(in_thread(claim_next))
+
+    def ask(sender, **kwargs):
+        execution.stop_reason = reason
+
+    if before:
+        execution.stop_reason = reason
+    compat.task_started.connect(ask)
+    try:
+        in_thread(lambda: Executor(our_backend()).run(execution))
+    finally:
+        compat.task_started.disconnect(ask)
+    return execution.outcome
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        (StopReason.SHUTDOWN, Kind.RELEASED),
+        (StopReason.LEASE_LOST, Kind.RELEASED),
+        (StopReason.CANCELLED, Kind.CANCELLED),
+    ],
+)
+def test_a_task_that_stops_as_asked_is_put_back_or_cancelled(reason, kind):
+    assert run_with(reason, tasks.run_until_asked_to_stop).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"), [(StopReason.SHUTDOWN, Kind.RELEASED), (StopReason.CANCELLED, Kind.CANCELLED)]
+)
+def test_a_task_that_waited_for_a_thread_until_it_was_too_late_is_not_begun(reason, kind):
+    assert run_with(reason, tasks.add, 1, before=True).kind is kind
+
+
+def test_a_task_that_ends_although_it_was_asked_to_stop_is_successful():
+    assert run_with(StopReason.SHUTDOWN, tasks.add, 1).kind is Kind.SUCCESSFUL
+
+
+def test_the_context_says_whether_to_stop():
+    outcome = run_with(StopReason.SHUTDOWN, tasks.describe_context)
+    assert '"should_stop":true' in outcome.return_value
+
+
+def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path):
+    # The second try reads the errors of the first; the database is away just then.
+    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
+    run_next()
+
+    def away(*args, **kwargs):
+        raise OperationalError("the database is away")
+
+    def run():
+        execution = Execution(claim_next())
+        with monkeypatch.context() as patch:
+            patch.setattr(type(TaskAttempt.objects), "get_queryset", away)
+            Executor(our_backend()).run(execution)
+        assert execution.outcome.kind is Kind.RELEASED
+        our_backend().store.ack([(execution.claimed, execution.outcome)])
+
+    in_thread(run)
+    assert row(result).attempt == 1
+    assert row(result).state in (State.READY, State.SCHEDULED)
+
+
+def test_a_worker_takes_tasks_of_all_backends_of_its_database(settings):
+    ours = settings.TASKS["default"]
+    settings.TASKS = {"default": ours, "slow": {**ours, "OPTIONS": {"MAX_ATTEMPTS": 9}}}
+    assert run_one(tasks.add.using(backend="slow").enqueue(1)).return_value == 1
+
+
+def test_a_claim_names_its_worker():
+    tasks.add.enqueue(1)
+    worker = our_backend().store.register_worker("w:1", lease=60)
+    [claimed] = our_backend().store.claim(Owner(worker.pk, worker.name), 1)
+    assert claimed.worker_name == "w:1"
