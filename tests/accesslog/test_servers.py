@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from django_locqueue.models import Task
-from tests.processes import ROOT, environment
+from tests.processes.process import ROOT, environment
 
 REQUESTS = 10
 
