@@ -17,6 +17,10 @@ class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 
 
+class OutcomeRefused(LocQueueError):
+    """The task ran, but the database refuses what came of it (a return value too large for it, for one)."""
+
+
 class WorkerLost(LocQueueError):
     """The worker stopped answering while it ran the task (killed, out of memory, machine gone)."""
 

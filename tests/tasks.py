@@ -443,6 +443,14 @@ def note_and_sleep(ledger: str, seconds: float) -> str:
 
 
 @task
+def sleep_at_first(ledger: str, seconds: float) -> None:
+    """Sleep in the first run only."""
+    write_ledger(ledger, "start")
+    if Path(ledger).read_text().splitlines().count("start") == 1:
+        time.sleep(seconds)
+
+
+@task
 def kill_own_process(ledger: str) -> None:
     write_ledger(ledger, "start")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -92,6 +92,11 @@ class Serving(StoreBase):
         )
         return [Head(queue_name, priority, self.load_time(run_after)) for priority, run_after in rows]
 
+    def held(self, worker_id: int) -> list[Claimed]:
+        """Return what is running for a worker, as the database knows it."""
+        columns = f"SELECT {CLAIMED_COLUMNS} FROM {TABLE} WHERE state = 'running' AND worker_id = %s"
+        return self._claimed(self.fetch(columns, [worker_id]))
+
     def ready_queues(self) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.

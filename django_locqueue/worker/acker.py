@@ -5,11 +5,15 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
-from django_locqueue.policies.outcome import Outcome
-from django_locqueue.service import IDLE_SECONDS, Service
+from django.db import DatabaseError
+
+from django_locqueue.exceptions import OutcomeRefused
+from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.service import IDLE_SECONDS, Service, close_connections, describe
 from django_locqueue.store import Claimed, Store
 from django_locqueue.worker.execution import Execution
 
+TRIES = 3  # of a batch; then each outcome is written by itself
 LONGEST_WAIT_SECONDS = 0.02
 BATCH = 100  # enough to write at once
 
@@ -36,6 +40,10 @@ class Acker(Service):
         if waiting == 1 or waiting >= BATCH or self.busy() <= 1:  # the caller's own still counts
             self.wake()
 
+    def has(self, task: Claimed) -> bool:
+        """Whether the task has ended and its outcome is not stored yet."""
+        return any(e.claimed.id == task.id and e.claimed.claim_no == task.claim_no for e in list(self._ended))
+
     @property
     def pending(self) -> int:
         return len(self._ended)
@@ -51,12 +59,35 @@ class Acker(Service):
 
     def flush(self, now: datetime | None = None) -> None:
         """Write what has ended. What cannot be written stays for the next try."""
-        batch = [self._ended[position] for position in range(min(len(self._ended), 5 * BATCH))]
-        writes = [(e.claimed, e.outcome) for e in batch if e.outcome is not None and not e.recorded]
-        accepted = self._ack(writes, now) if writes else set()
-        for execution in batch:
-            self._ended.popleft()
-            self.on_stored(execution, execution.recorded or execution.claimed.id in accepted)
+        # After some failures one by one: a single outcome that the database refuses must not keep all others.
+        size = 5 * BATCH if self.failures < TRIES else 1
+        while True:
+            batch = [self._ended[position] for position in range(min(len(self._ended), size))]
+            writing = [e for e in batch if e.outcome is not None and not e.recorded]
+            write = self._write if size > 1 else self._write_or_replace
+            accepted = write(writing, now) if writing else set()
+            for execution in batch:
+                self._ended.popleft()
+                self.on_stored(execution, execution.recorded or execution.claimed.id in accepted)
+            if size > 1 or not self._ended:
+                return
 
-    def _ack(self, writes: list[tuple[Claimed, Outcome]], now: datetime | None) -> set[int]:
-        return self.store.ack(writes, now=now)
+    def _write(self, ended: list[Execution], now: datetime | None) -> set[int]:
+        return self.store.ack([(e.claimed, e.outcome) for e in ended if e.outcome is not None], now=now)
+
+    def _write_or_replace(self, ended: list[Execution], now: datetime | None) -> set[int]:
+        """Write an outcome; if the database refuses this and accepts a short failure in its place, that one."""
+        try:
+            return self._write(ended, now)
+        except Exception as error:
+            if isinstance(error, DatabaseError) and self.store.is_transient(error):
+                raise
+            close_connections()
+            [execution] = ended
+            what = f"{execution.claimed.name} #{execution.claimed.id}"
+            refused = OutcomeRefused(f"What came of {what} could not be stored: {describe(error)}")
+            report = ErrorReport.of(refused)
+            failure = Outcome(Kind.FAILED, error=report, exception=refused)
+            accepted = self.store.ack([(execution.claimed, failure)], now=now)
+            execution.outcome = failure
+            return accepted

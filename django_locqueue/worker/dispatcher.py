@@ -22,7 +22,8 @@ class Dispatcher(Service):
     """Polls fast just after work and slowly when idle.
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
-    ``give_back(execution)`` stores the outcome of a task that was claimed and not run.
+    ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``is_ending(task)``: its
+    outcome is known and waits to be stored.
     """
 
     name = "dispatcher"
@@ -33,6 +34,7 @@ class Dispatcher(Service):
         pool: Pool,
         owner: Callable[[], Owner | None],
         give_back: Callable[[Execution], None],
+        is_ending: Callable[[Claimed], bool],
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
@@ -42,6 +44,7 @@ class Dispatcher(Service):
         self.pool = pool
         self.owner = owner
         self.give_back = give_back
+        self.is_ending = is_ending
         self.queues = queues
         self.exclude_queues = exclude_queues
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
@@ -64,6 +67,8 @@ class Dispatcher(Service):
         owner = self.owner()
         if owner is None:
             return self.least
+        if self.failures:
+            self._release_unknown(owner)
         room = self.pool.size + self._ahead - self.pool.busy
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
@@ -85,6 +90,16 @@ class Dispatcher(Service):
         names = {task.queue_name for task in claimed}
         self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
         return claimed
+
+    def _release_unknown(self, owner: Owner) -> None:
+        """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
+
+        This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
+        """
+        held = self.store.held(owner.id)
+        known = {execution.claimed.id for execution in self.pool.executions}
+        if unknown := [task for task in held if task.id not in known and not self.is_ending(task)]:
+            self.store.release(unknown)
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

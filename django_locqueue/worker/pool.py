@@ -101,8 +101,8 @@ class Pool:
 
     def _run(self, execution: Execution) -> None:
         with self._changed:
-            if execution.claimed.id not in self._executions:
-                return  # withdrawn
+            if self._executions.get(execution.claimed.id) is not execution:
+                return  # withdrawn; perhaps claimed again since, as another execution
             execution.began = time.monotonic()
         self.executor.run(execution)
         self.on_end(execution)

@@ -60,6 +60,7 @@ class Worker:
             self.pool,
             owner=lambda: self.heartbeat.owner,
             give_back=self.acker.put,
+            is_ending=self.acker.has,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
         )
@@ -108,9 +109,17 @@ class Worker:
     def _is_drained(self) -> bool:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
             return False
-        ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
+        try:
+            ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
+            due = self.store.next_due()
+        except DatabaseError:
+            close_connections()  # the services say it in the log, and wait for it
+            return False
         if ready:
             self.dispatcher.wake()
+        if due is not None and due <= 0:
+            self.maintenance.wake()  # its time came before it was promoted
+            return False
         return not ready and not self.pool.busy
 
     def _serves(self, queue_name: str) -> bool:

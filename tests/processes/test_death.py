@@ -15,13 +15,12 @@ SLACK = 4  # the machine is shared
 
 
 def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, ledger):
-    result = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    result = tasks.sleep_at_first.enqueue(ledger.path, 60)
     first = run_fast_worker("--threads", "1", "--worker-id", "first")
     ledger.wait_for("start")
     second = run_fast_worker("--threads", "1", "--worker-id", "second")
     first.kill()
     ledger.wait_for("start", times=2, timeout=LEASE_AND_SWEEP + SLACK)
-    ledger.wait_for("end")
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).worker_ids == "first\nsecond\n"
     assert row(result).crashes == 1

@@ -41,6 +41,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         backend = self._backend(options["backend"])
         worker_options = self._worker_options(options)
+        if connections[backend.database].in_atomic_block:
+            raise CommandError(
+                "runqueue cannot run inside a transaction: its threads have connections of their own, which see "
+                "nothing of it. In tests use TransactionTestCase, or Django's ImmediateBackend."
+            )
         reloading = settings.DEBUG if options["reload"] is None else options["reload"]
         reloading = reloading and not options["drain"] and threading.current_thread() is threading.main_thread()
         if reloading and not reload.is_child():

@@ -1,0 +1,150 @@
+"""Outcomes are written in batches, at once when nothing else runs, and kept until they are stored."""
+
+import pytest
+from django.db import OperationalError
+
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.service import IDLE_SECONDS
+from django_locqueue.worker import acker as module
+from django_locqueue.worker.acker import BATCH, Acker
+from tests.worker.fakes import FakeStore, claimed, ended
+
+
+class Stage:
+    def __init__(self):
+        self.store = FakeStore()
+        self.busy = 0
+        self.stored = []
+        self.acker = Acker(
+            self.store, lambda: self.busy, lambda e, accepted: self.stored.append((e.claimed.id, accepted))
+        )
+
+    def fail(self, times):
+        """Let passes fail, as the service's loop would count them."""
+        for _ in range(times):
+            with pytest.raises(OperationalError):
+                self.acker.run_once()
+            self.acker.failures += 1
+
+
+@pytest.fixture
+def stage():
+    return Stage()
+
+
+def test_nothing_to_write_needs_no_statement(stage):
+    assert stage.acker.run_once() == IDLE_SECONDS
+    assert stage.store.writes == []
+
+
+def test_many_outcomes_are_one_write(stage):
+    for id in range(5):
+        stage.acker.put(ended(id))
+    stage.acker.run_once()
+    assert stage.store.writes == [[0, 1, 2, 3, 4]]
+    assert stage.stored == [(id, True) for id in range(5)]
+    assert stage.acker.pending == 0
+
+
+def test_an_outcome_waits_a_moment_for_others_while_tasks_run(stage, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT_SECONDS", 60)
+    stage.busy = 3
+    execution = ended(1)
+    execution.ended = module.time.monotonic()
+    stage.acker.put(execution)
+    assert 0 < stage.acker.run_once() <= 60
+    assert stage.store.writes == []
+
+
+def test_an_outcome_that_has_waited_is_written_while_tasks_run(stage):
+    stage.busy = 3
+    stage.acker.put(ended(1))  # it ended at the beginning of time
+    stage.acker.run_once()
+    assert stage.store.writes == [[1]]
+
+
+def test_a_full_batch_does_not_wait(stage, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT_SECONDS", 60)
+    stage.busy = 3
+    for id in range(BATCH):
+        execution = ended(id)
+        execution.ended = module.time.monotonic()
+        stage.acker.put(execution)
+    stage.acker.run_once()
+    assert len(stage.store.writes) == 1
+
+
+def test_nothing_waits_while_no_task_runs(stage, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT_SECONDS", 60)
+    execution = ended(1)
+    execution.ended = module.time.monotonic()
+    stage.acker.put(execution)
+    stage.acker.run_once()
+    assert stage.store.writes == [[1]]
+
+
+def test_outcomes_are_kept_while_the_database_is_away_and_written_later(stage):
+    stage.acker.put(ended(1))
+    stage.store.failing = 2
+    stage.fail(2)
+    assert stage.acker.pending == 1
+    stage.acker.put(ended(2))
+    stage.acker.run_once()
+    assert stage.store.writes == [[1, 2]]
+    assert stage.acker.pending == 0
+
+
+def test_a_refused_write_is_told_as_such(stage):
+    stage.store.refused = {2}
+    for id in (1, 2):
+        stage.acker.put(ended(id))
+    stage.acker.run_once()
+    assert stage.stored == [(1, True), (2, False)]
+
+
+def test_what_was_recorded_by_the_run_itself_is_not_written_again(stage):
+    execution = ended(1)
+    execution.recorded = True
+    stage.acker.put(execution)
+    stage.acker.run_once()
+    assert stage.store.writes == []
+    assert stage.stored == [(1, True)]
+
+
+def test_one_outcome_that_can_never_be_stored_does_not_hold_up_the_others(stage):
+    poisoned = ended(2)
+    stage.store.poison = {2}
+    for execution in (ended(1), poisoned, ended(3)):
+        stage.acker.put(execution)
+    stage.fail(module.TRIES)
+    stage.acker.run_once()
+    assert stage.stored == [(1, True), (2, True), (3, True)]
+    assert poisoned.outcome.kind is Kind.FAILED
+    assert poisoned.outcome.error.class_path == "django_locqueue.exceptions.OutcomeRefused"
+
+
+def test_a_database_that_is_away_for_long_turns_no_success_into_a_failure(stage):
+    execution = ended(1)
+    stage.acker.put(execution)
+    stage.store.failing = 100
+    stage.fail(10)
+    stage.store.failing = 0
+    stage.acker.run_once()
+    assert execution.outcome.kind is Kind.SUCCESSFUL
+    assert stage.stored == [(1, True)]
+
+
+def test_each_outcome_is_told_once_when_the_database_goes_away_in_between(stage):
+    for id in (1, 2):
+        stage.acker.put(ended(id))
+    stage.acker.failures = module.TRIES
+    stage.store.poison = {2}
+    stage.acker.flush()
+    assert stage.stored == [(1, True), (2, True)]
+
+
+def test_it_knows_whose_outcome_it_keeps(stage):
+    stage.acker.put(ended(1))
+    assert stage.acker.has(claimed(1))
+    assert not stage.acker.has(claimed(1, claim_no=2))
+    assert not stage.acker.has(claimed(2))

@@ -1,0 +1,162 @@
+"""How many tasks are claimed, how often, and by whom they are run."""
+
+import pytest
+from django.db import OperationalError
+
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.store.serve import Owner
+from django_locqueue.worker.dispatcher import Dispatcher
+from django_locqueue.worker.execution import StopReason
+from django_locqueue.worker.pool import Pool
+from tests.worker.fakes import FakeStore, GatedExecutor, claimed
+
+
+class Stage:
+    def __init__(self, size):
+        self.store = FakeStore()
+        self.executor = GatedExecutor()
+        self.ended = []
+        self.given_back = []
+        self.owner = Owner(1, "w:1")
+        self.pool = Pool(size, self.executor, on_end=self.ended.append, on_free=lambda: None)
+        self.dispatcher = Dispatcher(
+            self.store,
+            self.pool,
+            owner=lambda: self.owner,
+            give_back=self.given_back.append,
+            is_ending=lambda task: False,
+        )
+        self.pool.start()
+
+
+@pytest.fixture
+def stage(settings):
+    settings.LOCQUEUE = {"WORKER": {"POLL_SECONDS": (0.1, 2)}}
+    stage = Stage(size=2)
+    yield stage
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.pool.stop(10)
+
+
+def test_as_many_tasks_are_claimed_as_slots_are_free(stage):
+    stage.store.ready = [claimed(1), claimed(2), claimed(3)]
+    stage.dispatcher.run_once()
+    assert stage.store.wanted == [2]
+    assert stage.pool.busy == 2
+
+
+def test_nothing_is_claimed_while_every_slot_is_busy(stage):
+    stage.store.ready = [claimed(1), claimed(2), claimed(3)]
+    stage.dispatcher.run_once()
+    stage.dispatcher.run_once()
+    assert stage.store.wanted == [2]
+
+
+def test_nothing_is_claimed_while_the_lease_is_in_doubt(stage):
+    stage.store.ready = [claimed(1)]
+    stage.owner = None
+    stage.dispatcher.run_once()
+    assert stage.store.wanted == []
+
+
+def test_the_wait_grows_while_nothing_is_found_and_not_past_the_most(stage):
+    waits = [stage.dispatcher.run_once() for _ in range(12)]
+    assert waits == sorted(waits)
+    assert 0.1 < waits[0] < waits[1]
+    assert waits[-1] == 2
+
+
+def test_the_wait_is_least_again_after_a_find(stage):
+    for _ in range(5):
+        stage.dispatcher.run_once()
+    stage.store.ready = [claimed(1)]
+    assert stage.dispatcher.run_once() == 0.1
+
+
+def test_queues_are_remembered_once(stage):
+    stage.store.ready = [claimed(1)]
+    stage.dispatcher.run_once()
+    stage.store.ready = [claimed(2)]
+    stage.dispatcher.run_once()
+    assert stage.store.writes == [["default"]]
+
+
+def test_a_claim_whose_answer_was_lost_is_given_back(stage):
+    stage.store.failing = 1
+    with pytest.raises(OperationalError):
+        stage.dispatcher.run_once()
+    stage.dispatcher.failures = 1
+    stage.store.running = [claimed(7)]
+    stage.dispatcher.run_once()
+    assert [("released", 7)] in stage.store.writes
+
+
+def test_what_runs_is_not_given_back_after_a_failed_claim(stage):
+    stage.store.ready = [claimed(1)]
+    stage.dispatcher.run_once()
+    stage.dispatcher.failures = 1
+    stage.store.running = [claimed(1)]
+    stage.dispatcher.run_once()
+    assert [("released", 1)] not in stage.store.writes
+
+
+def test_what_waited_too_long_for_a_thread_is_given_back_unrun(stage):
+    for id in range(1, 6):
+        stage.pool.submit(claimed(id))
+    stage.dispatcher.give_back_unstarted()
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    given_back = {execution.claimed.id for execution in stage.given_back}
+    ran = {execution.claimed.id for execution in stage.executor.ran}
+    assert {execution.outcome.kind for execution in stage.given_back} == {Kind.RELEASED}
+    assert given_back | ran == {1, 2, 3, 4, 5}
+    assert not given_back & ran
+
+
+def test_a_task_that_was_given_back_and_claimed_again_runs_once_with_the_new_claim(stage):
+    for id in (1, 2):
+        stage.pool.submit(claimed(id))
+    stage.pool.submit(claimed(3, claim_no=1))
+    stage.dispatcher.give_back_unstarted()
+    stage.pool.submit(claimed(3, claim_no=2))
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    assert [e.claimed.claim_no for e in stage.executor.ran if e.claimed.id == 3] == [2]
+
+
+def test_an_ended_task_is_busy_until_its_outcome_is_handed_on(stage):
+    busy = []
+    stage.pool.on_end = lambda execution: busy.append(stage.pool.busy)
+    stage.pool.submit(claimed(1))
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    assert busy == [1]
+
+
+def test_tasks_can_be_asked_to_stop_one_by_one(stage):
+    stage.pool.submit(claimed(1))
+    stage.pool.submit(claimed(2))
+    stage.pool.ask_to_stop(StopReason.CANCELLED, {2})
+    stage.pool.ask_to_stop(StopReason.SHUTDOWN)
+    reasons = {execution.claimed.id: execution.stop_reason for execution in stage.pool.executions}
+    assert reasons == {1: StopReason.SHUTDOWN, 2: StopReason.CANCELLED}
+
+
+def test_a_busy_pool_is_not_idle(stage):
+    stage.pool.submit(claimed(1))
+    assert stage.pool.wait_idle(0) is False
+
+
+def test_a_fault_outside_any_task_does_not_end_the_thread(caplog):
+    def broken():
+        raise SystemExit(1)
+
+    stage = Stage(size=1)
+    stage.pool.call(broken)
+    stage.pool.submit(claimed(1))
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    assert stage.pool.dead_threads == 0
+    stage.pool.stop(10)
+    assert "A fault outside any task" in caplog.text
