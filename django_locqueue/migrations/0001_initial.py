@@ -178,7 +178,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='task',
-            index=django_locqueue.models.indexes.PartialIndex(fields=['state', '-finished_at', '-id'], name='locqueue_task_finished', otherwise=['state', '-finished_at', '-id'], unique=False, where=models.Q(('state__in', ('successful', 'failed', 'cancelled')))),
+            index=django_locqueue.models.indexes.PartialIndex(fields=['state', '-finished_at', '-id'], name='locqueue_task_finished', otherwise=['state', '-finished_at', '-id'], unique=False, where=models.Q(('state', 'successful'), ('state', 'failed'), ('state', 'cancelled'), _connector='OR')),
         ),
         migrations.AddIndex(
             model_name='task',

@@ -152,7 +152,8 @@ class Task(models.Model):
             PartialIndex(
                 name="locqueue_task_finished",
                 fields=["state", "-finished_at", "-id"],
-                where=Q(state__in=FINISHED),
+                # OR and not IN: SQLite sees that a state is one of an OR, but not that it is one of a list.
+                where=Q(state=State.SUCCESSFUL) | Q(state=State.FAILED) | Q(state=State.CANCELLED),
                 otherwise=["state", "-finished_at", "-id"],
             ),
             PartialIndex(
