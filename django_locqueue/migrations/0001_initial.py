@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Queue',
             fields=[
-                ('name', models.CharField(max_length=128, primary_key=True, serialize=False, verbose_name='name')),
+                ('name', django_locqueue.models.fields.NameField(max_length=128, primary_key=True, serialize=False, verbose_name='name')),
                 ('paused_at', models.DateTimeField(blank=True, null=True, verbose_name='paused')),
                 ('paused_by', models.CharField(blank=True, default='', max_length=150, verbose_name='paused by')),
                 ('pause_reason', models.CharField(blank=True, default='', max_length=200, verbose_name='reason')),
@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
                 ('state', models.CharField(choices=[('scheduled', 'Scheduled'), ('ready', 'Ready'), ('running', 'Running'), ('blocked', 'Blocked'), ('successful', 'Succeeded'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='ready', max_length=10, verbose_name='state')),
-                ('queue_name', models.CharField(default='default', max_length=128, verbose_name='queue')),
+                ('queue_name', django_locqueue.models.fields.NameField(default='default', max_length=128, verbose_name='queue')),
                 ('priority', models.SmallIntegerField(default=0, verbose_name='priority')),
                 ('run_after', models.DateTimeField(default=django.utils.timezone.now, verbose_name='run after')),
                 ('task_path', models.CharField(max_length=255, verbose_name='task')),
