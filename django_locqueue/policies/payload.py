@@ -11,6 +11,9 @@ from typing import Any
 
 MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from the call
 
+MAX_DIGITS = 4000  # Python reads 4,300
+MAX_BITS = int(MAX_DIGITS * math.log2(10))
+
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -46,7 +49,12 @@ def call_of(value: Any) -> tuple[list[Any], dict[str, Any]]:
 
 def _refuse_unfaithful(value: Any, path: str, depth: int) -> None:
     kind = type(value)
-    if kind in (str, int, bool) or value is None:
+    if kind in (str, bool) or value is None:
+        return
+    if kind is int:
+        # Python refuses to read more digits than this, so the stored call could not be loaded.
+        if abs(value).bit_length() > MAX_BITS:
+            raise ValueError(f"Argument {path} is a number of more than {MAX_DIGITS} digits. Pass a string.")
         return
     if kind is float:
         if not math.isfinite(value):
