@@ -95,7 +95,8 @@ class Recovering(StoreBase):
             # First a write: a SQLite transaction that begins by reading may not be allowed to write later.
             self.workers.expired(time).update(stopped_at=time)
             live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
-            orphaned = self.tasks.running().filter(~Exists(live)).order_by("id")
+            # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
+            orphaned = self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.

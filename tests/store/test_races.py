@@ -1,8 +1,9 @@
-"""Each pair of transitions at the same moment: one of the allowed ends holds for every row, and nobody sees an error."""
+"""Each pair of transitions at the same moment: every row has one of the allowed ends, and nobody sees an error."""
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -173,16 +174,14 @@ def test_every_row_ends_as_if_one_had_come_after_the_other(
         scene.set(start)
         changed = race(around(getattr(scene, one)), around(getattr(scene, two)))
         if "rescue" in (one, two):
-            changed.append(
-                scene.rescue()
-            )  # a sweep passes over rows that are locked at the moment; the next takes them
+            changed.append(scene.rescue())  # a sweep passes over locked rows; the next takes them
         rows = {task.pk: task for task in Task.objects.all()}
         ends = {end(rows[pk]) if pk in rows else GONE for pk in scene.ids}
         assert ends <= allowed
         if one == two and one in ONCE:
             assert sum(map(len, changed)) == ROWS
         if {one, two} <= {"succeed", "fail", "retry", "release", "rescue"}:
-            assert sorted(sum(changed, [])) == sorted(scene.ids)  # each outcome has one author
+            assert sorted(chain(*changed)) == sorted(scene.ids)  # each outcome has one author
         for task in rows.values():
             assert task.attempt == len(task.worker_names)
             assert (task.finished_at is not None) == task.is_finished
@@ -228,7 +227,7 @@ def test_four_claimers_get_each_task_exactly_once(store: Store, around: Callable
         return mine
 
     claimed = race(*[around(lambda number=number: work(number)) for number in range(1, 5)])
-    ids = sum(claimed, [])
+    ids = list(chain(*claimed))
     assert len(ids) == len(set(ids)) == 500
     for number, mine in enumerate(claimed, start=1):
         assert set(Task.objects.filter(worker_id=number).values_list("pk", flat=True)) == set(mine)
