@@ -53,12 +53,14 @@ except ImportError:
         ) from error
 
 IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
+LOGGER_NAME = "django.tasks" if IS_DJANGO else "django_tasks"
 
 __all__ = [
     "DEFAULT_TASK_BACKEND_ALIAS",
     "DEFAULT_TASK_PRIORITY",
     "DEFAULT_TASK_QUEUE_NAME",
     "IS_DJANGO",
+    "LOGGER_NAME",
     "TASK_MAX_PRIORITY",
     "TASK_MIN_PRIORITY",
     "TASK_REFRESH_ATTRS",

@@ -103,7 +103,7 @@ def test_metadata_must_be_a_dict_that_json_can_hold(metadata):
 
 
 def test_an_unknown_option_is_told_with_the_known_ones():
-    with pytest.raises(TypeError, match="max_attemts.*max_attempts"):
+    with pytest.raises(TypeError, match=r"max_attemts.*max_attempts"):
         define(max_attemts=3)
 
 

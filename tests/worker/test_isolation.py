@@ -7,7 +7,7 @@ from django.db import connection
 from django_locqueue import compat
 from django_locqueue.models import State
 from django_locqueue.worker.execution import Execution
-from tests import tasks
+from tests import tasks, unruly_tasks
 from tests.running import claim_next, in_thread, perform, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,20 +28,20 @@ def run_with_canary(definition, *args):
 
 
 def test_an_error_that_was_swallowed_in_a_transaction_spoils_that_task_alone():
-    result = run_with_canary(tasks.swallow_an_error_in_atomic, "x")
+    result = run_with_canary(unruly_tasks.swallow_an_error_in_atomic, "x")
     assert result.status in (SUCCESSFUL, compat.TaskResultStatus.FAILED)  # SQLite goes on, PostgreSQL cannot
     assert result.is_finished
 
 
 @pytest.mark.parametrize("name", ["leave_autocommit_off", "leave_raw_begin", "leave_an_open_atomic_block"])
 def test_what_a_task_leaves_uncommitted_is_rolled_back(name):
-    assert run_with_canary(getattr(tasks, name), "leftover").status == SUCCESSFUL
+    assert run_with_canary(getattr(unruly_tasks, name), "leftover").status == SUCCESSFUL
     assert not Group.objects.filter(name="leftover").exists()
 
 
 @pytest.mark.parametrize("name", ["close_the_connection", "close_the_driver_connection"])
 def test_a_connection_that_a_task_closed_is_opened_again(name):
-    assert run_with_canary(getattr(tasks, name)).status == SUCCESSFUL
+    assert run_with_canary(getattr(unruly_tasks, name)).status == SUCCESSFUL
 
 
 def test_an_atomic_task_commits_its_work_and_its_outcome():
@@ -94,10 +94,16 @@ def test_a_plain_task_that_fails_keeps_what_it_committed():
 DEFAULTS = ["en", "UTC", "plain", 28, None]
 
 
-@pytest.mark.parametrize("look", [tasks.look_at_the_thread, tasks.look_at_the_thread_async], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    "look", [unruly_tasks.look_at_the_thread, unruly_tasks.look_at_the_thread_async], ids=["sync", "async"]
+)
 @pytest.mark.parametrize(
     ("change", "args"),
-    [(tasks.change_the_thread, ()), (tasks.change_the_thread, ("raise",)), (tasks.change_the_thread_async, ())],
+    [
+        (unruly_tasks.change_the_thread, ()),
+        (unruly_tasks.change_the_thread, ("raise",)),
+        (unruly_tasks.change_the_thread_async, ()),
+    ],
     ids=["returns", "raises", "async"],
 )
 def test_a_task_begins_with_the_defaults_whatever_ran_before(change, args, look):

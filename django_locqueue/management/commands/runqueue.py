@@ -50,14 +50,14 @@ class Command(BaseCommand):
         reloading = reloading and not options["drain"] and threading.current_thread() is threading.main_thread()
         if reloading and not reload.is_child():
             sys.exit(reload.run_parent())
-        log, handler = WorkerLog(), self._set_up_logging(options)
+        log, handlers = WorkerLog(), self._set_up_logging(options)
         log.connect()
         try:
             code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
         finally:
             log.disconnect()
-            if handler is not None:
-                logging.getLogger("django_locqueue").removeHandler(handler)
+            for logger, handler in handlers:
+                logger.removeHandler(handler)
         if code:
             sys.exit(code)
 
@@ -138,16 +138,22 @@ class Command(BaseCommand):
             drain=options["drain"],
         )
 
-    def _set_up_logging(self, options: dict[str, Any]) -> logging.Handler | None:
-        """Respect the project's LOGGING: add a handler only where nobody would hear us."""
+    def _set_up_logging(self, options: dict[str, Any]) -> list[tuple[logging.Logger, logging.Handler]]:
+        """Respect the project's LOGGING: add a handler only where nobody would hear us. Return what was added."""
         logger = logging.getLogger("django_locqueue")
         if logger.hasHandlers():
-            return None
+            return []
         handler: logging.Handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", options["verbosity"]))
-        logger.addHandler(handler)
         logger.setLevel(LEVELS[options["verbosity"]])
-        return handler
+        added = [(logger, handler)]
+        framework = logging.getLogger(compat.LOGGER_NAME)
+        if not framework.hasHandlers():
+            # Python would print each failure's traceback a second time, in the framework's words.
+            added.append((framework, logging.NullHandler()))
+        for each, its in added:
+            each.addHandler(its)
+        return added
 
 
 class _Line(logging.Formatter):

@@ -1,0 +1,199 @@
+"""The command: what it says, how it ends, and what it does with wrong options (UI.md 6.3 to 6.5)."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from django_locqueue import __version__
+from django_locqueue.models import State, Task, Worker
+from tests import tasks
+from tests.processes import environment, wait_until
+from tests.running import row
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+
+def test_drain_runs_what_is_ready_and_leaves_with_0(run_fast_worker):
+    done = tasks.add.enqueue(1)
+    failed = tasks.fail.enqueue()
+    later = tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
+    assert run_fast_worker("--drain").wait() == 0
+    assert [row(result).state for result in (done, failed, later)] == [State.SUCCESSFUL, State.FAILED, State.SCHEDULED]
+
+
+def test_drain_with_nothing_to_do_leaves_with_0(run_fast_worker):
+    assert run_fast_worker("--drain").wait() == 0
+
+
+AWAY = {
+    "sqlite": {"TEST_DATABASE_NAME": "/nowhere/at/all.sqlite3"},
+    "postgresql": {"TEST_POSTGRES_URL": "postgres://nobody:x@127.0.0.1:1/nothing"},
+    "mysql": {"TEST_MYSQL_URL": "mysql://nobody:x@127.0.0.1:1/nothing"},
+}
+
+
+@pytest.mark.parametrize("verbosity", ["0", "1"])
+def test_a_database_that_cannot_be_reached_is_told_with_exit_code_69(run_fast_worker, verbosity):
+    worker = run_fast_worker("-v", verbosity, env=AWAY[connection.vendor], wait=False)
+    assert worker.wait() == 69
+    assert "The database “default” cannot be used" in worker.output
+    assert "Is it running, and has `python manage.py migrate` been run?" in worker.output
+    assert "Traceback" not in worker.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (["--backend", "nowhere"], 1, "--backend nowhere"),
+        (["--threads", "0"], 1, "--threads must be a whole number of at least 1, got 0."),
+        (["--threads", "-3"], 1, "--threads must be a whole number of at least 1, got -3."),
+        (["--threads", "many"], 2, "invalid int value: 'many'"),
+        (["--grace", "-1"], 1, "--grace must be 0 or more seconds"),
+        (["--grace", "nan"], 1, "--grace must be 0 or more seconds"),
+        (["--grace", "soon"], 2, "invalid float value: 'soon'"),
+        (["--worker-id", "x" * 200], 1, "--worker-id must be at most"),
+        (["--worker-id", "a\nb"], 1, "--worker-id must be at most"),
+        (["--colour"], 2, "unrecognized arguments: --colour"),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_sentence(start_process, options, code, sentence):
+    process = start_process("runqueue", "--no-reload", *options)
+    assert process.wait() == code
+    assert sentence in process.output
+    assert "Traceback" not in process.output
+
+
+def test_a_worker_that_is_not_on_a_terminal_starts_with_one_line(run_fast_worker):
+    worker = run_fast_worker("--drain", "--threads", "3", "--queue", "mail, default")
+    assert worker.wait() == 0
+    started = [line for line in worker.lines if line.startswith("started ")]
+    assert started == [f"started worker=test-1 queues=mail,default slots=3 database=default version={__version__}"]
+
+
+def test_a_queue_that_was_never_used_is_told(run_fast_worker):
+    worker = run_fast_worker("--drain", "--queue", "mial")
+    assert worker.wait() == 0
+    assert "Queue “mial” has no tasks yet." in worker.output
+
+
+def run_on_a_terminal(*options):
+    """Return what a worker writes to a terminal, and its exit code."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "django", "runqueue", "--no-reload", "--drain", "--worker-id", "web:1", *options],
+        env=environment({"DJANGO_SETTINGS_MODULE": "tests.settings_fast", "TERM": "dumb"}),
+        cwd=Path(__file__).parent.parent.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    parts = []
+    try:
+        while part := os.read(ours, 65536):
+            parts.append(part)
+    except OSError:
+        pass  # Linux says so when the other side has closed it
+    finally:
+        os.close(ours)
+    code = process.wait(30)
+    return b"".join(parts).decode().replace("\r\n", "\n"), code
+
+
+def test_the_banner_on_a_terminal_says_what_runs_where_and_how_to_stop_it():
+    tasks.add.enqueue(1)
+    text, code = run_on_a_terminal("--no-color", "--threads", "3", "--exclude-queue", "slow")
+    lines = text.splitlines()
+    assert code == 0
+    assert lines[0].startswith(f"django-locqueue {__version__} · Django ")
+    assert "  worker      web:1" in lines
+    assert "  queues      all, except slow" in lines
+    assert "  slots       3 threads" in lines
+    assert "  waiting     1 ready, 0 scheduled" in lines
+    assert any(line.startswith("  database    default (") for line in lines)
+    assert any(line.startswith("  stop        ") for line in lines)
+    assert "Ready." in lines
+
+
+def test_a_quiet_worker_on_a_terminal_has_no_banner():
+    text, code = run_on_a_terminal("-v", "0")
+    assert (text, code) == ("", 0)
+
+
+def test_each_finished_task_is_a_line(run_fast_worker):
+    done, failed, retried = tasks.add.enqueue(1), tasks.fail.enqueue("the reason"), tasks.fail_and_wait_30.enqueue()
+    worker = run_fast_worker("--drain")
+    assert worker.wait() == 0
+    for sentence in (
+        rf"INFO  done   add #{done.id} +default +TIME  waited TIME",
+        rf"ERROR failed fail #{failed.id} +default +TIME  attempt 1/1  ValueError: the reason",
+        rf"WARN  retry  fail_and_wait_30 #{retried.id} +default +TIME  attempt 1/2, again in 30s  OSError: try again",
+        r"INFO  bye    ran TIME: 1 done, 1 retried, 1 failed, 0 put back",
+    ):
+        pattern = r"\d\d:\d\d:\d\d " + sentence.replace("TIME", r"[\d.]+s")
+        assert any(re.fullmatch(pattern, line) for line in worker.lines), sentence
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "shown", "hidden"),
+    [
+        ("0", ["failed fail"], ["done ", "bye ", "Traceback", "started "]),
+        ("1", ["failed fail", "done ", "bye ", "started "], ["Traceback"]),
+        ("2", ["failed fail", "done ", "bye ", "started ", "Traceback"], []),
+    ],
+)
+def test_verbosity_chooses_what_is_written(run_fast_worker, verbosity, shown, hidden):
+    tasks.add.enqueue(1)
+    tasks.fail.enqueue()
+    worker = run_fast_worker("--drain", "-v", verbosity)
+    assert worker.wait() == 0
+    assert [text for text in shown if text not in worker.output] == []
+    assert [text for text in hidden if text in worker.output] == []
+
+
+EDITED = """
+from django_locqueue import task
+from tests.tasks import write_ledger
+import time
+
+@task
+def edited(ledger, seconds):
+    write_ledger(ledger, "{version} begins")
+    time.sleep(seconds)
+    write_ledger(ledger, "{version} ends")
+"""
+
+
+def test_an_edited_module_restarts_the_worker_after_the_running_task(run_fast_worker, ledger, tmp_path):
+    module = tmp_path / "edited_tasks.py"
+    module.write_text(EDITED.format(version="old"))
+    first = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    Task.objects.update(task_path="edited_tasks.edited")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    worker = run_fast_worker("--reload", "--worker-id", "reloading", env={"PYTHONPATH": path})
+    ledger.wait_for("old begins")
+    module.write_text(EDITED.format(version="new"))
+
+    def restarted():
+        module.touch()  # the reloader looks once a second, and what it sees for the first time is no change
+        return Worker.objects.filter(name="reloading").count() == 2
+
+    wait_until(restarted, worker)
+    second = tasks.note_and_sleep.enqueue(ledger.path, 0)
+    Task.objects.filter(pk=int(second.id)).update(task_path="edited_tasks.edited")
+    ledger.wait_for("new ends")
+    assert ledger.lines == ["old begins", "old ends", "new begins", "new ends"]
+    wait_until(lambda: row(second).state == State.SUCCESSFUL)
+    assert (row(first).state, row(first).crashes) == (State.SUCCESSFUL, 0)
+    assert Worker.objects.filter(stopped_at=None).count() == 1
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(15) == 0
+    assert not Worker.objects.filter(stopped_at=None).exists()
