@@ -181,7 +181,7 @@ def _revived(path: str, own: dict[str, Any]) -> Any:
 
 
 def _rebuilt(task_class: type, values: Mapping[str, Any]) -> Any:
-    definition = object.__new__(task_class)
+    definition: Any = object.__new__(task_class)
     for name, value in values.items():
         object.__setattr__(definition, name, value)
     return definition

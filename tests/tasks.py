@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 from django_locqueue import Cancel, Retry, Snooze, compat, task
 
 # The decorator of Django's own framework (or of its backport), which knows nothing of ours.
-django_task = sys.modules[compat.Task.__module__].task  # type: ignore[attr-defined]
+django_task = sys.modules[compat.Task.__module__].task
 
 gate = threading.Event()  # what `wait_for_gate` waits for; the test sets it
 entered = threading.Event()  # set by tasks that want to say that they run
@@ -140,7 +140,7 @@ def return_unstorable(kind: str) -> Any:
     }[kind]
 
 
-class HostileMapping(dict):  # type: ignore[type-arg]
+class HostileMapping(dict):
     def items(self) -> Any:
         raise RuntimeError("no items for you")
 
@@ -158,7 +158,7 @@ class UnprintableError(Exception):
 
 
 class NoText(Exception):
-    def __str__(self) -> Any:  # type: ignore[override]
+    def __str__(self) -> Any:
         return None
 
 

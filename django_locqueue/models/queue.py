@@ -25,4 +25,4 @@ class Queue(models.Model):
         permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)

@@ -1,13 +1,11 @@
 """Settings and applications of the site that real servers serve in ``test_servers.py``."""
 
-from typing import Any
-
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.accesslog.urls"
 MIDDLEWARE = ["django_locqueue.accesslog.middleware.AccessLogMiddleware"]
 # Nothing is sent by time, so that what arrives was sent because the process ended.
-LOCQUEUE: dict[str, Any] = {"ACCESS_LOG": {"INTERVAL_SECONDS": 3600}}
+LOCQUEUE = {"ACCESS_LOG": {"INTERVAL_SECONDS": 3600}}
 
 
 def wsgi() -> Any:

@@ -3,6 +3,7 @@
 import pickle
 from copy import deepcopy
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 Status = compat.TaskResultStatus
 
-MALFORMED = [
+MALFORMED: list[Any] = [
     *(
         "",
         " ",

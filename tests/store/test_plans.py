@@ -54,7 +54,7 @@ def _fill() -> None:
     with transaction.atomic():
         for days in range(20):
             put_many(10, "successful", finished_at=ago(days=days), attempt=1, worker_ids="w\n")
-        columns = ", ".join(f.column for f in Task._meta.concrete_fields if not f.primary_key)
+        columns = ", ".join(str(f.column) for f in Task._meta.concrete_fields if not f.primary_key)
         with connection.cursor() as cursor:
             for _ in range(7):  # 200 rows, doubled up to 25,600
                 cursor.execute(f"INSERT INTO locqueue_task ({columns}) SELECT {columns} FROM locqueue_task")
