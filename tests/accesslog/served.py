@@ -1,5 +1,7 @@
 """Settings and applications of the site that real servers serve in ``test_servers.py``."""
 
+from typing import Any
+
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.accesslog.urls"
