@@ -34,7 +34,9 @@ def now_sql(connection: Any) -> str:
         return "STATEMENT_TIMESTAMP()"
     offset = _stored_offset_seconds(connection)
     if connection.vendor == "sqlite":
-        return f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+d} seconds')"
+        # Times are compared as text, and Django writes a whole second without a fraction.
+        time = f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+d} seconds')"
+        return f"REPLACE({time}, '.000000', '')"
     return f"(UTC_TIMESTAMP(6) + INTERVAL {offset} SECOND)"
 
 

@@ -70,7 +70,7 @@ def running_result(task: Claimed, definition: Any, call: tuple[list[Any], dict[s
         kwargs=call[1],
         backend=task.backend_alias,
         errors=_errors(attempts),
-        worker_ids=task.worker_ids.splitlines(),
+        worker_ids=task.worker_names,
     )
 
 

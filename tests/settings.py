@@ -1,6 +1,7 @@
 """Settings for the tests: both apps, admin, and the database of ``databases.py``."""
 
 import os
+from typing import Any
 
 from tests import databases
 
@@ -52,7 +53,7 @@ STATIC_URL = "/static/"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; a test logs in often
 
 TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": []}}
-LOCQUEUE = {
+LOCQUEUE: dict[str, dict[str, Any]] = {
     # Its recorder's thread would write the requests of one test into the database of the next. Tests of the access log
     # switch it on, and see to the thread; for the processes of a test the environment does.
     "ACCESS_LOG": {"ENABLED": os.environ.get("TEST_ACCESS_LOG") == "on"},

@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -80,11 +81,8 @@ class AccessLogAdmin(ReadOnlyAdmin):
         "agent",
         "referrer",
     )
-    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessLog]:
-        # Read by the columns, which cannot be given the request.
-        self.shows_full_ip = may_see_full_ip(request)
         # Not select_related: with a filter on the user or the network its join becomes an inner one, which hides the
         # requests of users and networks whose rows are gone.
         return super().get_queryset(request).prefetch_related("location", "user")
@@ -102,9 +100,23 @@ class AccessLogAdmin(ReadOnlyAdmin):
         local = timezone.localtime(row.time) if timezone.is_aware(row.time) else row.time
         return f"{local:%Y-%m-%d %H:%M:%S}"
 
+    # Two columns, chosen for each request: a column cannot ask who looks, and one admin object serves all threads.
     @admin.display(description=_("IP"), empty_value=EMPTY)
     def address(self, row: AccessLog) -> str | None:
-        return row.ip if row.ip is None or self.shows_full_ip else masked(row.ip)
+        return row.ip
+
+    @admin.display(description=_("IP"), empty_value=EMPTY)
+    def masked_address(self, row: AccessLog) -> str | None:
+        return row.ip and masked(row.ip)
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return allowed_columns(self.list_display, request)
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        return allowed_columns(self.fields, request)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        return allowed_columns(self.fields, request)
 
     @admin.display(description=_("Location (estimated)"), empty_value=EMPTY)
     def place(self, row: AccessLog) -> str | None:
@@ -183,6 +195,12 @@ def search(rows: QuerySet[AccessLog], term: str, request: HttpRequest) -> QueryS
     # The network is indexed; the address, which would be one more index to write for every hit, is not.
     rows = rows.filter(location_id=network_prefix(term, access_log.PREFIX_V4, access_log.PREFIX_V6))
     return rows.filter(ip=str(address)) if may_see_full_ip(request) else rows
+
+
+def allowed_columns(columns: Sequence[str], request: HttpRequest) -> list[str]:
+    """Return the columns with the masked address in place of the full one, for those who may not see it."""
+    full = may_see_full_ip(request)
+    return [column if full or column != "address" else "masked_address" for column in columns]
 
 
 def may_see_full_ip(request: HttpRequest) -> bool:

@@ -12,7 +12,7 @@ from django_locqueue.accesslog.recorder import recorder
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[None]]  # servers and frameworks type its arguments differently
 
 
 class LifespanMiddleware:

@@ -134,7 +134,9 @@ class Recorder:
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
         with self._sending:
-            while batch := self._next_batch():
+            # What comes in meanwhile waits for its own interval: else a busy site's tasks hold a handful of hits each.
+            batches = -(-self.buffered // current_limits().batch)
+            for batch in (self._next_batch() for _ in range(batches)):
                 try:
                     self._send(batch)
                 except Exception:

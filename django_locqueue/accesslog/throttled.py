@@ -1,6 +1,7 @@
 """Log lines about our own trouble: the first at once, then at most one a minute, saying how many it stands for."""
 
 import logging
+import os
 import threading
 import time
 
@@ -13,9 +14,14 @@ class ThrottledLogger:
     def __init__(self, logger: logging.Logger, interval: float = INTERVAL_SECONDS) -> None:
         self.logger = logger
         self.interval = interval
-        self._lock = threading.Lock()
         self._next: dict[str, float] = {}  # per message: when it may appear again
         self._held_back: dict[str, int] = {}
+        self._unlock()
+        os.register_at_fork(after_in_child=self._unlock)
+
+    def _unlock(self) -> None:
+        # A thread that logs while another forks would leave the child a lock that nobody opens.
+        self._lock = threading.Lock()
 
     def warning(self, message: str, *args: object) -> None:
         """Log ``message % args``, unless the same message was logged within the interval."""

@@ -13,11 +13,12 @@ from django_locqueue.admin.tabs import WINDOW, Tab
 class TaskChangeList(ChangeList):
     """Shows one tab in its one ordering; conditions that no index serves look at the tab's first rows only."""
 
+    model_admin: Any  # a TaskAdminBase
     window = WINDOW
 
     def __init__(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
-        self.title = self.opts.verbose_name_plural
+        self.title = str(self.opts.verbose_name_plural)
         self.filter_specs = [spec for spec in self.filter_specs if not isinstance(spec, Unlisted)]
         self.has_filters = bool(self.filter_specs)
         self.has_active_filters = any(self._is_active(spec) for spec in self.filter_specs)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models import F, Lookup, Q, Value
 from django.db.models.functions import Concat
 
 from django_locqueue.models.task import FINISHED as FINISHED_STATES
@@ -15,13 +15,23 @@ FINISHED = ("-finished_at", "-id")
 NEWEST = ("-id",)
 
 
-def in_finished_index(rows: Any) -> Any:
-    """Repeat the condition of the index of finished tasks: SQLite uses a partial index only when asked in its words.
+class IsFinished(Lookup):
+    """The condition of the index of finished tasks, in its words: SQLite uses a partial index only when asked in them.
 
     Written out, since SQLite does not compare the parameters of an IN list with the index's.
     """
-    words = ", ".join(f"'{state}'" for state in FINISHED_STATES)
-    return rows.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
+
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        sql, params = compiler.compile(self.lhs)
+        states = ", ".join(f"'{state}'" for state in FINISHED_STATES)
+        return f"{sql} IN ({states})", params
+
+
+def in_finished_index(rows: Any) -> Any:
+    """Let the rows be read from the index of finished tasks. They are narrowed to a state by the caller."""
+    return rows.filter(IsFinished(F("state"), True))
 
 
 def with_state(rows: Any, state: str) -> Any:

@@ -27,7 +27,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
         return self._found > self.cap
 
     @cached_property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return min(self._found, self.cap)
 
     @property

@@ -14,9 +14,11 @@ from django_locqueue.admin.task_base import ReadOnly
 class PlainChangeList(ChangeList):
     """Keeps its ordering, and lets the page complete the rows that it shows."""
 
+    model_admin: Any  # a PlainListAdmin
+
     def __init__(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
-        self.title = self.opts.verbose_name_plural
+        self.title = str(self.opts.verbose_name_plural)
 
     def get_ordering(self, request: Any, queryset: Any) -> Any:
         return list(self.model_admin.get_ordering(request))

@@ -37,7 +37,7 @@ MOST_QUEUES = 200
 class Link(NamedTuple):
     label: Any
     url: str
-    count: str
+    count_text: str
     is_current: bool
 
 

@@ -1,6 +1,6 @@
 """What the lists of tasks have in common: read-only, in the order of an index, with the changes a person may make."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -65,7 +65,7 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
     actions = ("retry", "run", "cancel", "delete")
     change_list_template = "admin/locqueue/task_list.html"
     list_display_links = None
-    list_filter = (QueueFilter, TabFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (QueueFilter, TabFilter, BehindFilter)
     list_max_show_all = 0
     list_per_page = 50
     paginator = CappedPaginator
@@ -150,8 +150,9 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
                     raise PermissionDenied(refusal(CHANGES[name]))
             if not all(as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
                 raise BadRequest("What is ticked must be ids of tasks.")
-        elif (task_id := as_id(request.GET.get("q", ""))) and self.has_view_permission(request):
-            if Task.objects.filter(pk=task_id).exists():
+        elif self.has_view_permission(request):
+            task_id = as_id(request.GET.get("q", ""))
+            if task_id and Task.objects.filter(pk=task_id).exists():
                 return HttpResponseRedirect(self.task_url(Task(pk=task_id)))
         return super().changelist_view(
             request,

@@ -1,6 +1,6 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
@@ -47,7 +47,7 @@ class TaskAdmin(TaskAdminBase):
             empty=gettext_lazy("No tasks yet."),
         ),
     )
-    list_filter = (StateFilter, QueueFilter, TabFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, BehindFilter)
     list_display = (
         "task_column",
         "state_column",

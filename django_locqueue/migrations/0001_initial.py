@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Queue',
             fields=[
-                ('name', models.CharField(max_length=128, primary_key=True, serialize=False, verbose_name='name')),
+                ('name', django_locqueue.models.fields.NameField(max_length=128, primary_key=True, serialize=False, verbose_name='name')),
                 ('paused_at', models.DateTimeField(blank=True, null=True, verbose_name='paused')),
                 ('paused_by', models.CharField(blank=True, default='', max_length=150, verbose_name='paused by')),
                 ('pause_reason', models.CharField(blank=True, default='', max_length=200, verbose_name='reason')),
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
                 ('state', models.CharField(choices=[('scheduled', 'Scheduled'), ('ready', 'Ready'), ('running', 'Running'), ('blocked', 'Blocked'), ('successful', 'Succeeded'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='ready', max_length=10, verbose_name='state')),
-                ('queue_name', models.CharField(default='default', max_length=128, verbose_name='queue')),
+                ('queue_name', django_locqueue.models.fields.NameField(default='default', max_length=128, verbose_name='queue')),
                 ('priority', models.SmallIntegerField(default=0, verbose_name='priority')),
                 ('run_after', models.DateTimeField(default=django.utils.timezone.now, verbose_name='run after')),
                 ('task_path', models.CharField(max_length=255, verbose_name='task')),
@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='task',
-            index=django_locqueue.models.indexes.PartialIndex(fields=['state', '-finished_at', '-id'], name='locqueue_task_finished', otherwise=['state', '-finished_at', '-id'], unique=False, where=models.Q(('state__in', ('successful', 'failed', 'cancelled')))),
+            index=django_locqueue.models.indexes.PartialIndex(fields=['state', '-finished_at', '-id'], name='locqueue_task_finished', otherwise=['state', '-finished_at', '-id'], unique=False, where=models.Q(('state', 'successful'), ('state', 'failed'), ('state', 'cancelled'), _connector='OR')),
         ),
         migrations.AddIndex(
             model_name='task',

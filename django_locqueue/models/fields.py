@@ -1,4 +1,4 @@
-"""JSON kept as text."""
+"""Columns that hold the same on every database: JSON kept as text, and names that are told apart."""
 
 import json
 from typing import Any
@@ -40,3 +40,17 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
             payload.dump(value)
         except (TypeError, ValueError) as error:
             raise ValidationError(str(error)) from error
+
+
+class NameField(models.CharField):  # type: ignore[type-arg]
+    """A name in which capitals and trailing spaces count, on every database (CASES H4).
+
+    By MySQL's and MariaDB's usual collations `mail` and `Mail` are one queue: the walk from name to name stops at one
+    of them, and a worker of the other gets nothing.
+    """
+
+    def db_parameters(self, connection: Any) -> Any:
+        parameters: Any = super().db_parameters(connection)
+        if connection.vendor == "mysql":
+            parameters["collation"] = "utf8mb4_nopad_bin" if connection.mysql_is_mariadb else "utf8mb4_0900_bin"
+        return parameters

@@ -4,13 +4,14 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
+from django_locqueue.models.fields import NameField
 from django_locqueue.models.task import NAME_LENGTH
 
 
 class Queue(models.Model):
     """A queue that a worker has served. Queues need not be declared; the first claim makes the row."""
 
-    name = models.CharField(_("name"), max_length=NAME_LENGTH, primary_key=True)
+    name = NameField(_("name"), max_length=NAME_LENGTH, primary_key=True)
     paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=150, default="", blank=True)
     pause_reason = models.CharField(_("reason"), max_length=200, default="", blank=True)
@@ -24,4 +25,4 @@ class Queue(models.Model):
         permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField
+from django_locqueue.models.fields import JSONTextField, NameField
 from django_locqueue.models.indexes import PartialIndex
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
@@ -81,7 +81,7 @@ class Task(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.READY)
-    queue_name = models.CharField(_("queue"), max_length=NAME_LENGTH, default="default")
+    queue_name = NameField(_("queue"), max_length=NAME_LENGTH, default="default")
     priority = models.SmallIntegerField(_("priority"), default=0)
     run_after = models.DateTimeField(_("run after"), default=timezone.now)
     task_path = models.CharField(_("task"), max_length=PATH_LENGTH)
@@ -152,7 +152,8 @@ class Task(models.Model):
             PartialIndex(
                 name="locqueue_task_finished",
                 fields=["state", "-finished_at", "-id"],
-                where=Q(state__in=FINISHED),
+                # OR and not IN: SQLite sees that a state is one of an OR, but not that it is one of a list.
+                where=Q(state=State.SUCCESSFUL) | Q(state=State.FAILED) | Q(state=State.CANCELLED),
                 otherwise=["state", "-finished_at", "-id"],
             ),
             PartialIndex(
@@ -183,7 +184,8 @@ class Task(models.Model):
     @property
     def worker_names(self) -> list[str]:
         """The workers that tried it, the first attempt's first."""
-        return self.worker_ids.splitlines()
+        # Not splitlines(), to which a dozen more characters end a line.
+        return self.worker_ids.split("\n")[:-1]
 
 
 class PendingTask(Task):

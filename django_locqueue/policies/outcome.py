@@ -30,7 +30,7 @@ class ErrorReport:
     def of(cls, error: BaseException) -> "ErrorReport":
         kind = type(error)
         return cls(
-            class_path=f"{kind.__module__}.{kind.__qualname__}"[:CLASS_LENGTH],
+            class_path=shortened(f"{kind.__module__}.{kind.__qualname__}", CLASS_LENGTH),
             message=first_line(error),
             traceback=_format(error),
         )
@@ -52,7 +52,7 @@ def first_line(error: BaseException) -> str:
     """Return the first line of the error's text, or a note if its text cannot be had."""
     try:
         text = str(error)
-    except Exception:
+    except BaseException:  # a text that exits must not end the worker
         return "(the exception's text could not be read)"
     lines = text.splitlines()
     return shortened(lines[0] if lines else "", MESSAGE_LENGTH)

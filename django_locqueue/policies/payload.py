@@ -9,8 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MAX_INT_BITS = 13_287  # 4,000 digits
 MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from the call
+
+MAX_DIGITS = 4000  # Python reads 4,300
+MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 
@@ -50,9 +52,9 @@ def _refuse_unfaithful(value: Any, path: str, depth: int) -> None:
     if kind in (str, bool) or value is None:
         return
     if kind is int:
-        # Python refuses to print or read longer ones, unless told otherwise in each process.
-        if value.bit_length() > MAX_INT_BITS:
-            raise ValueError(f"Argument {path} is a number of more than 4,000 digits. Pass hex(value).")
+        # Python refuses to read more digits than this, so the stored call could not be loaded.
+        if abs(value).bit_length() > MAX_BITS:
+            raise ValueError(f"Argument {path} is a number of more than {MAX_DIGITS} digits. Pass a string.")
         return
     if kind is float:
         if not math.isfinite(value):

@@ -1,6 +1,5 @@
 """When a failed try is followed by another, and how long to wait: pure functions."""
 
-import math
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,14 +15,14 @@ def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter:
     """Return seconds to wait after ``attempt`` (from 1): BASE, then FACTOR times as long each, at most MAX.
 
     ``jitter``: a number in [-1, 1] instead of a random one; the wait is spread by that share of JITTER.
-    Clamped before it is raised to a power, so no attempt number overflows (CASES C9).
+    No attempt number overflows (CASES C9).
     """
     base, factor, most = backoff["BASE"], backoff["FACTOR"], backoff["MAX"]
     steps = max(0, attempt - 1)
-    if factor > 1 and base > 0 and steps > math.log(max(most / base, 1), factor):
-        wait = most
-    else:
-        wait = min(base * factor**steps, most)
+    try:
+        wait = min(base * float(factor) ** steps, most)  # a float: a whole number would grow for minutes
+    except OverflowError:
+        wait = most if base > 0 else 0.0
     spread = random.uniform(-1, 1) if jitter is None else jitter
     return min(most, max(0.0, wait * (1 + backoff["JITTER"] * spread)))
 

@@ -8,6 +8,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from django_locqueue.models import FINISHED, WAITING, Queue, State
+from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.store.base import repeated
 from django_locqueue.store.recover import Recovering
 
@@ -40,15 +41,20 @@ class Controlling(Recovering):
     ) -> tuple[list[int], list[int]]:
         """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
         with self.transaction():
-            cancelled = self._change(
-                ids,
-                WAITING,
-                state=State.CANCELLED,
-                finished_at=self.time(now),
-                error_class="django_locqueue.exceptions.Cancel",
-                error_message=reason[:200],
-            )
-            return cancelled, self._change(ids, (State.RUNNING,), cancel_requested=True)
+            # One lock over both, or a task that is given back between the two steps is in neither.
+            states = self._locked_states(ids, (*WAITING, State.RUNNING))
+            waiting = [pk for pk, state in states.items() if state != State.RUNNING]
+            running = [pk for pk, state in states.items() if state == State.RUNNING]
+            if waiting:
+                self.tasks.filter(pk__in=waiting).update(
+                    state=State.CANCELLED,
+                    finished_at=self.time(now),
+                    error_class="django_locqueue.exceptions.Cancel",
+                    error_message=shortened(reason, MESSAGE_LENGTH),
+                )
+            if running:
+                self.tasks.filter(pk__in=running).update(cancel_requested=True)
+            return waiting, running
 
     @repeated
     def delete(self, ids: Sequence[int]) -> list[int]:
@@ -61,29 +67,36 @@ class Controlling(Recovering):
     def _change(self, ids: Sequence[int], states: Sequence[State], **changes: object) -> list[int]:
         """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between."""
         with self.transaction():
-            chosen = self.tasks.filter(pk__in=list(ids), state__in=states).order_by("id").select_for_update()
-            found = list(chosen.values_list("pk", flat=True))
+            found = list(self._locked_states(ids, states))
             if found:
                 self.tasks.filter(pk__in=found).update(**changes)
             return found
 
+    def _locked_states(self, ids: Sequence[int], states: Sequence[State]) -> dict[int, str]:
+        """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
+        chosen = self.tasks.filter(pk__in=list(ids), state__in=states).order_by("id").select_for_update()
+        return dict(chosen.values_list("pk", "state"))
+
     # -- queues
 
+    @repeated
     def pause(self, queue_name: str, *, by: str = "", reason: str = "", now: datetime | None = None) -> bool:
         """Stop claims from a queue; running tasks finish. False if it was paused already."""
         queues = Queue.objects.using(self.alias)
         queues.get_or_create(name=queue_name)
         return bool(
             queues.filter(name=queue_name, paused_at=None).update(
-                paused_at=self.time(now), paused_by=by[:150], pause_reason=reason[:200]
+                paused_at=self.time(now), paused_by=shortened(by, 150), pause_reason=shortened(reason, 200)
             )
         )
 
+    @repeated
     def resume(self, queue_name: str) -> bool:
         """Let claims go on. False if it was not paused."""
         paused = Queue.objects.using(self.alias).filter(name=queue_name, paused_at__isnull=False)
         return bool(paused.update(paused_at=None, paused_by="", pause_reason=""))
 
+    @repeated
     def add_queues(self, names: Sequence[str]) -> None:
         """Make sure that the queues have rows, so that pages and pauses know them."""
         Queue.objects.using(self.alias).bulk_create([Queue(name=name) for name in names], ignore_conflicts=True)

@@ -5,13 +5,15 @@ from datetime import datetime
 
 from django.db import DatabaseError
 
+from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.store.base import repeated
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued
 
-_TRANSIENT = {1213, 1205}  # deadlock victim, lock wait timeout
+# Deadlock victim, lock wait timeout; under REPEATABLE READ, MariaDB's "record has changed since last read".
+_TRANSIENT = {1213, 1205, 1020}
 
 
 class MySQLStore(Store):
@@ -56,7 +58,8 @@ class MySQLStore(Store):
                     """,
                     [State.RUNNING, owner.id, f"{owner.name}\n", claimed_at, claimed_at, *ids],
                 )
-        at = self.load_time(claimed_at)
+        # A time that was given comes back as text: a bare parameter has no type.
+        at = self.load_time(claimed_at) if now is None else clock.storable(now)
         return [
             task._replace(
                 claim_no=task.claim_no + 1,

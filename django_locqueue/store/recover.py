@@ -1,16 +1,23 @@
 """What keeps the queue going whoever dies: heartbeats, rescue, promotion, pruning."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, QuerySet
 
+from django_locqueue import clock
 from django_locqueue.models import State, Task, TaskAttempt, Worker
+from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
+from django_locqueue.policies.outcome import shortened
 from django_locqueue.store.base import StoreBase, repeated
+
+logger = logging.getLogger("django_locqueue.store")
 
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
@@ -44,7 +51,8 @@ class Recovering(StoreBase):
         """Add a worker whose lease of ``lease`` seconds begins now."""
         time = self.time(now)
         worker = Worker(
-            name=name,
+            # One line, as worker_ids keeps them; shortened, since a rescue writes it into an attempt.
+            name=shortened(" ".join(name.split()), NAME_LENGTH),
             queues=queues,
             threads=threads,
             version=version,
@@ -87,13 +95,29 @@ class Recovering(StoreBase):
             # First a write: a SQLite transaction that begins by reading may not be allowed to write later.
             self.workers.expired(time).update(stopped_at=time)
             live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
-            orphaned = self.tasks.running().filter(~Exists(live)).order_by("id")[:limit]
-            orphans = list(self._locked(orphaned).defer("args_kwargs", "return_value", "metadata"))
-            return [self._rescue_one(task, max_crashes, time) for task in orphans]
+            # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
+            orphaned = self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
+            locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
+            # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
+            # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
+            orphans = orphaned.filter(pk__in=locked).defer("args_kwargs", "return_value", "metadata") if locked else ()
+            rescued = [self._try_to_rescue(task, max_crashes, time) for task in orphans]
+            return [each for each in rescued if each is not None]
+
+    def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
+        """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other (CASES A8)."""
+        try:
+            with self.transaction():
+                return self._rescue_one(task, max_crashes, time)
+        except DatabaseError as error:
+            if self.is_transient(error):
+                raise
+            logger.exception("Task %d could not be rescued from its dead worker; trying again later.", task.pk)
+            return None
 
     def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued:
         crashes = task.crashes + 1
-        worker_name = (task.worker_names or [""])[-1]
+        worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
             "error_class": "django_locqueue.exceptions.WorkerLost",
             "error_message": f"The worker died while running it, {crashes} time{'s' if crashes > 1 else ''}.",
@@ -132,7 +156,7 @@ class Recovering(StoreBase):
         first = self.tasks.scheduled().order_by("run_after", "id").values_list("run_after", flat=True).first()
         if first is None:
             return None
-        return (first - (now or self.now())).total_seconds()
+        return (first - (self.now() if now is None else clock.storable(now))).total_seconds()
 
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
@@ -150,6 +174,7 @@ class Recovering(StoreBase):
                 deleted += self._delete(list(chosen.values_list("pk", flat=True)))
         return deleted
 
+    @repeated
     def prune_workers(self, *, hours: float, now: datetime | None = None) -> int:
         """Delete the rows of workers that stopped more than ``hours`` ago."""
         old = self.time(now) - timedelta(hours=hours)

@@ -14,7 +14,6 @@ from django_locqueue.store.values import Claimed
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
 TABLE = Task._meta.db_table
-MIN_PRIORITY = -100  # as in django.tasks
 
 _FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
 
@@ -77,10 +76,21 @@ class Serving(StoreBase):
             first, *rest = sorted(waiting, key=lambda head: (-head.priority, head.run_after))
             floor = rest[0].priority if rest else None
             claimed += self.claim_from(first.queue_name, owner, limit - len(claimed), floor, now)
-            # If there is still room, all that is left in this queue is below the next queue's first.
-            left = [] if floor is None or floor <= MIN_PRIORITY else [first._replace(priority=floor - 1)]
-            waiting = rest + left
+            if floor is not None and len(claimed) < limit:
+                # All that is left in this queue is below the next queue's first. Asked, not counted down: two queues
+                # with a task each would cost a statement for every number between them and the lowest priority.
+                rest += self._heads_below(first.queue_name, floor)
+            waiting = rest
         return claimed
+
+    def _heads_below(self, queue_name: str, priority: int) -> list[Head]:
+        """Return the first ready task of a queue below a priority: one head, or none."""
+        rows = self.fetch(
+            f"SELECT priority, run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = %s AND priority < %s "
+            f"ORDER BY queue_name, priority DESC, run_after, id LIMIT 1",
+            [queue_name, priority],
+        )
+        return [Head(queue_name, priority, self.load_time(run_after)) for priority, run_after in rows]
 
     def held(self, worker_id: int) -> list[Claimed]:
         """Return what is running for a worker, as the database knows it."""
@@ -125,6 +135,8 @@ class Serving(StoreBase):
 
         The rest were no longer the worker's: rescued, requeued or deleted meanwhile. Nothing changed for them.
         """
+        # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
+        ended = sorted(ended, key=lambda each: each[0].id)
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
         with self.transaction():
             accepted = self._ack_successful(kept, now) if kept else set()
@@ -214,6 +226,6 @@ def _last_error(error: ErrorReport | None) -> dict[str, Any]:
 
 def _untried(task: Claimed) -> dict[str, Any]:
     """The columns of the row as they were before the claim, except the claim number, which only grows."""
-    before = "".join(task.worker_ids.splitlines(keepends=True)[:-1])
+    before = "".join(f"{name}\n" for name in task.worker_names[:-1])
     changes: dict[str, Any] = {"attempt": task.attempt - 1, "worker_ids": before}
     return changes if task.attempt > 1 else {**changes, "started_at": None, "last_attempted_at": None}

@@ -53,8 +53,12 @@ class Claimed(NamedTuple):
         return self.task_path.rpartition(".")[2]
 
     @property
+    def worker_names(self) -> list[str]:
+        return self.worker_ids.split("\n")[:-1]
+
+    @property
     def worker_name(self) -> str:
-        return self.worker_ids.splitlines()[-1]
+        return self.worker_names[-1]
 
     @property
     def order(self) -> tuple[int, datetime, int]:

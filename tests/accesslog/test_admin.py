@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.http import HttpRequest
 from django.urls import path
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from django_locqueue.accesslog.admin import masked, visible
 from django_locqueue.accesslog.models import AccessLog, Location
@@ -186,3 +186,16 @@ def test_every_lookup_of_the_filters_is_allowed():
     model_admin = admin.site._registry[AccessLog]
     names = [getattr(listed, "parameter_name", "") for listed in model_admin.list_filter]
     assert all(model_admin.lookup_allowed(name, "", HttpRequest()) for name in names)
+
+
+def test_the_log_speaks_chinese(admin_client, place):
+    entry()
+    with translation.override("en"):  # LocaleMiddleware leaves its language to the next test
+        html = admin_client.get(LIST, headers={"accept-language": "zh-hans"}).content.decode()
+    for text in ("访问日志", "IP 属地（估算）", "状态码", "用时", "最近 24 小时"):
+        assert text in html
+
+
+def test_a_reserved_network_has_a_chinese_name():
+    with translation.override("zh-hans"):
+        assert Location(prefix="127.0.0.0/24", state="reserved").text == "本机"

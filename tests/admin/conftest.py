@@ -56,7 +56,8 @@ def make_task(db: None) -> Callable[..., Task]:
             made |= {"finished_at": now}
         if state == "failed":
             made |= {"error_class": "builtins.OSError", "error_message": "disk full"}
-        return Task.objects.create(**made | fields)
+        task: Task = Task.objects.create(**made | fields)
+        return task
 
     return make
 
@@ -64,7 +65,9 @@ def make_task(db: None) -> Callable[..., Task]:
 @pytest.fixture
 def worker(db: None) -> Worker:
     now = timezone.now()
-    return Worker.objects.create(name="web-1:1", queues="default", threads=4, lease_until=now + timedelta(hours=1))
+    lease_until = now + timedelta(hours=1)
+    made: Worker = Worker.objects.create(name="web-1:1", queues="default", threads=4, lease_until=lease_until)
+    return made
 
 
 @pytest.fixture

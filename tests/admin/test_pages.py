@@ -167,7 +167,7 @@ class TestTaskPage:
 
 
 class TestMasking:
-    SECRET = "hunter2-and-more"  # noqa: S105
+    SECRET = "hunter2-and-more"
 
     @pytest.fixture
     def secretive(self, make_task: Callable[..., Task]) -> Task:

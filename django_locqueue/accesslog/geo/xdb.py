@@ -12,7 +12,6 @@ big-endian.
 import mmap
 import os
 import struct
-import threading
 from pathlib import Path
 
 from django_locqueue.accesslog.geo.region import parse_region
@@ -92,7 +91,6 @@ class Xdb:
             raise GeoError("There is no IP location file. Run: pip install 'django-locqueue[geo]'")
         self.paths = paths
         self._files: dict[int, XdbFile] = {}
-        self._opening = threading.Lock()
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
         if address.version not in self.paths:
@@ -109,9 +107,7 @@ class Xdb:
             raise GeoError(f"The IP location file {path} cannot be read: {error}.") from error
         if opened is not None and opened.stamp == stamp:
             return opened
-        with self._opening:
-            opened = open_for(version, path)
-            self._files[version] = opened
+        opened = self._files[version] = open_for(version, path)  # two threads may both do so, to the same end
         return opened
 
 

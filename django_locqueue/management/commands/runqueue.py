@@ -63,18 +63,23 @@ class Command(BaseCommand):
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
         try:
-            self._introduce(backend, options, verbosity)
             worker = Worker(backend, options)
         except DatabaseError as error:
             self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
             self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
             return UNAVAILABLE
+
+        def serve() -> int:
+            # Only now: who reads "Ready." may stop us with a signal, and gets a proper end.
+            self._introduce(backend, options, verbosity)
+            return worker.run()
+
+        received: list[int] = []
         if reloading:
-            code = reload.run_child(worker.run, worker.request_stop, worker.finished)
-            received: list[int] = []
+            code = reload.run_child(serve, worker.request_stop, worker.finished)
         else:
             with shutdown.stop_signals(worker.request_stop) as received:
-                code = worker.run()
+                code = serve()
         code = shutdown.exit_code(received, code)
         if worker.is_stuck and threading.current_thread() is threading.main_thread():
             shutdown.leave(code)

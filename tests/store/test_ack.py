@@ -1,0 +1,247 @@
+"""Ack: what each outcome writes, and that only the claim's owner may write it."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_locqueue.models import Task, TaskAttempt
+from django_locqueue.policies.outcome import Kind, Outcome
+from django_locqueue.store import Claimed, Store
+from django_locqueue.store.serve import Owner
+from tests.store.rows import ERROR, NOW, ago, attempts, changed, claim_one, later, outcome, row, running, state
+
+KINDS = list(Kind)
+
+
+def ack(store: Store, task: Claimed, kind: Kind, **options: Any) -> dict[str, Any]:
+    """Record an outcome and return the columns that it changed."""
+    before = row(task.id)
+    assert store.ack([(task, outcome(kind, **options))], now=NOW) == {task.id}
+    return changed(before, row(task.id))
+
+
+ENDED = {"finished_at": NOW, "worker_id": None}
+WITH_ERROR = {"error_class": "builtins.ValueError", "error_message": "no such order"}
+UNCHARGED = {"attempt": 0, "worker_ids": "", "worker_id": None, "started_at": None, "last_attempted_at": None}
+
+
+def test_successful_keeps_times_attempts_and_worker_ids(store: Store, owner: Owner):
+    task = running(store, owner)
+    assert ack(store, task, Kind.SUCCESSFUL, return_value='{"a":[1]}') == {
+        "state": "successful",
+        "return_value": {"a": [1]},
+        **ENDED,
+    }
+
+
+def test_a_task_that_returns_nothing_is_successful_too(store: Store, owner: Owner):
+    assert ack(store, running(store, owner), Kind.SUCCESSFUL, return_value="null") == {"state": "successful", **ENDED}
+    assert ack(store, running(store, owner), Kind.SUCCESSFUL, return_value=None) == {"state": "successful", **ENDED}
+
+
+@pytest.mark.parametrize("kind", [Kind.FAILED, Kind.CANCELLED])
+def test_failed_and_cancelled_end_with_the_error(store: Store, owner: Owner, kind: Kind):
+    assert ack(store, running(store, owner), kind) == {"state": kind.value, **ENDED, **WITH_ERROR}
+
+
+def test_retried_waits_for_its_delay_and_keeps_the_attempt(store: Store, owner: Owner):
+    assert ack(store, running(store, owner), Kind.RETRIED, delay=90.5) == {
+        "state": "scheduled",
+        "run_after": later(seconds=90.5),
+        "worker_id": None,
+        **WITH_ERROR,
+    }
+
+
+def test_retried_without_delay_is_ready_at_once(store: Store, owner: Owner):
+    assert ack(store, running(store, owner), Kind.RETRIED) == {"state": "ready", "worker_id": None, **WITH_ERROR}
+
+
+@pytest.mark.parametrize("kind", [Kind.SNOOZED, Kind.RELEASED])
+def test_snoozed_and_released_wait_and_are_not_charged(store: Store, owner: Owner, kind: Kind):
+    assert ack(store, running(store, owner), kind, delay=60) == {
+        "state": "scheduled",
+        "run_after": later(minutes=1),
+        **UNCHARGED,
+    }
+
+
+@pytest.mark.parametrize("kind", [Kind.SNOOZED, Kind.RELEASED])
+def test_snoozed_and_released_without_delay_are_ready_at_once(store: Store, owner: Owner, kind: Kind):
+    assert ack(store, running(store, owner), kind) == {"state": "ready", **UNCHARGED}
+
+
+@pytest.mark.parametrize("kind", [Kind.SNOOZED, Kind.RELEASED])
+def test_an_uncharged_second_try_leaves_what_the_first_left(store: Store, owner: Owner, other: Owner, kind: Kind):
+    first = running(store, owner, max_attempts=3)
+    ack(store, first, Kind.RETRIED)
+    second = claim_one(store, other, now=NOW)
+    assert ack(store, second, kind) == {"state": "ready", "worker_id": None, "attempt": 1, "worker_ids": "first\n"}
+
+
+@pytest.mark.parametrize("delay", [0, 30])
+@pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
+def test_a_task_asked_to_stop_ends_where_it_would_wait(store: Store, owner: Owner, kind: Kind, delay: float):
+    task = running(store, owner)
+    store.cancel([task.id])
+    changes = ack(store, task, kind, delay=delay)
+    assert (changes["state"], changes["finished_at"], changes["worker_id"]) == ("cancelled", NOW, None)
+    assert "run_after" not in changes
+
+
+@pytest.mark.parametrize("kind", [Kind.SUCCESSFUL, Kind.FAILED])
+def test_a_task_asked_to_stop_may_end_otherwise(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    store.cancel([task.id])
+    assert ack(store, task, kind)["state"] == kind.value
+
+
+def test_without_a_given_time_the_database_s_is_taken(store: Store, owner: Owner):
+    tasks = [running(store, owner) for _ in range(3)]
+    before = store.now()
+    store.ack([(tasks[0], outcome(Kind.SUCCESSFUL)), (tasks[1], outcome(Kind.FAILED))])
+    store.ack([(tasks[2], outcome(Kind.RETRIED, delay=100))])
+    assert before <= row(tasks[0].id)["finished_at"] <= store.now()
+    assert before <= row(tasks[1].id)["finished_at"] <= store.now()
+    assert 99 < (row(tasks[2].id)["run_after"] - before).total_seconds() < 160
+
+
+# -- rows that nobody wants to keep
+
+
+def test_a_success_that_is_not_kept_deletes_the_row_and_its_attempts(store: Store, owner: Owner):
+    first = running(store, owner)
+    kept = running(store, owner)
+    store.ack([(each, outcome(Kind.RETRIED)) for each in (first, kept)])
+    again = {task.id: task for task in store.claim(owner, 2)}
+    assert store.ack([(again[first.id], outcome(Kind.SUCCESSFUL, keep_row=False))]) == {first.id}
+    assert list(Task.objects.values_list("pk", flat=True)) == [kept.id]
+    assert list(TaskAttempt.objects.values_list("task_id", flat=True)) == [kept.id]
+
+
+# -- attempts
+
+
+@pytest.mark.parametrize(
+    ("kind", "recorded"), [(Kind.FAILED, "failed"), (Kind.RETRIED, "failed"), (Kind.CANCELLED, "cancelled")]
+)
+def test_what_went_wrong_leaves_an_attempt(store: Store, owner: Owner, kind: Kind, recorded: str):
+    task = running(store, owner)
+    ack(store, task, kind)
+    (attempt,) = attempts(task.id)
+    del attempt["id"]
+    assert attempt == {
+        "task_id": task.id,
+        "number": 1,
+        "outcome": recorded,
+        "worker_name": "first",
+        "started_at": ago(seconds=10),
+        "finished_at": NOW,
+        "error_class": ERROR.class_path,
+        "error_message": ERROR.message,
+        "traceback": ERROR.traceback,
+    }
+
+
+@pytest.mark.parametrize("kind", [Kind.SUCCESSFUL, Kind.SNOOZED, Kind.RELEASED])
+def test_what_went_well_leaves_no_attempt(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    ack(store, task, kind)
+    assert attempts(task.id) == []
+
+
+def test_each_failed_try_leaves_its_own_attempt(store: Store, owner: Owner, other: Owner):
+    task = running(store, owner)
+    ack(store, task, Kind.RETRIED)
+    ack(store, claim_one(store, other), Kind.FAILED)
+    assert [(each["number"], each["worker_name"]) for each in attempts(task.id)] == [(1, "first"), (2, "second")]
+
+
+# -- batches
+
+
+def test_one_batch_may_hold_every_kind(store: Store, owner: Owner):
+    tasks = {kind: running(store, owner) for kind in KINDS}
+    gone = running(store, owner)
+    ended = [(task, outcome(kind)) for kind, task in tasks.items()]
+    ended.append((gone, outcome(Kind.SUCCESSFUL, keep_row=False)))
+    assert store.ack(ended) == {task.id for task, _ in ended}
+    states = {kind: state(task.id) for kind, task in tasks.items()}
+    assert states == {
+        Kind.SUCCESSFUL: "successful",
+        Kind.FAILED: "failed",
+        Kind.CANCELLED: "cancelled",
+        Kind.RETRIED: "ready",
+        Kind.SNOOZED: "ready",
+        Kind.RELEASED: "ready",
+    }
+    assert state(gone.id) is None
+
+
+def test_an_empty_batch_changes_nothing(store: Store):
+    assert store.ack([]) == set()
+
+
+def test_each_of_a_batch_gets_its_own_return_value(store: Store, owner: Owner):
+    tasks = [running(store, owner) for _ in range(5)]
+    store.ack([(task, Outcome(Kind.SUCCESSFUL, return_value=str(task.id))) for task in reversed(tasks)])
+    assert all(row(task.id)["return_value"] == task.id for task in tasks)
+
+
+def test_a_batch_of_successes_is_one_statement_on_postgresql(store: Store, owner: Owner, needs_postgresql: None):
+    tasks = [running(store, owner) for _ in range(20)]
+    with CaptureQueriesContext(connection) as queries:
+        store.ack([(task, outcome(Kind.SUCCESSFUL)) for task in tasks])
+    assert len([query for query in queries if "SAVEPOINT" not in query["sql"]]) == 1
+
+
+# -- the fence: a claim that was taken away writes nothing
+
+
+def taken_away(store: Store, task: Claimed, how: str) -> None:
+    """Let the task slip from its worker in one of the ways that this can happen."""
+    if how == "released and claimed again":
+        store.release([task])
+        claim_one(store, Owner(9, "thief"))
+    elif how == "rescued":
+        store.stop_worker(row(task.id)["worker_id"])
+        store.rescue(max_crashes=3, now=NOW)
+    elif how == "ended":
+        store.ack([(task, outcome(Kind.SUCCESSFUL))])
+    elif how == "ended and requeued":
+        store.ack([(task, outcome(Kind.FAILED))])
+        store.requeue([task.id])
+    elif how == "deleted":
+        Task.objects.filter(pk=task.id).delete()
+
+
+WAYS = ["released and claimed again", "rescued", "ended", "ended and requeued", "deleted"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("kind", [*KINDS, "not kept"])
+def test_a_stale_claim_is_refused_and_changes_nothing(store: Store, owner: Owner, kind: str, how: str):
+    task = running(store, owner)
+    taken_away(store, task, how)
+    before = list(Task.objects.values()), list(TaskAttempt.objects.values())
+    late = outcome(Kind.SUCCESSFUL, keep_row=False) if kind == "not kept" else outcome(Kind(kind), delay=5)
+    assert store.ack([(task, late)]) == set()
+    assert (list(Task.objects.values()), list(TaskAttempt.objects.values())) == before
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_refused_outcome_does_not_hold_up_its_batch(store: Store, owner: Owner, other: Owner, how: str):
+    late = running(store, owner)
+    tasks = [running(store, other) for _ in range(2)]
+    taken_away(store, late, how)
+    ended = [(tasks[0], outcome(Kind.SUCCESSFUL)), (late, outcome(Kind.SUCCESSFUL)), (tasks[1], outcome(Kind.FAILED))]
+    assert store.ack(ended) == {task.id for task in tasks}
+
+
+def test_a_stale_release_is_refused(store: Store, owner: Owner):
+    task = running(store, owner)
+    taken_away(store, task, "released and claimed again")
+    assert store.release([task]) == set()
+    assert state(task.id) == "running"

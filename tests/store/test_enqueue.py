@@ -1,0 +1,156 @@
+"""Enqueue: what is stored, when it becomes visible, and at what price."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from django_locqueue.models import Task
+from django_locqueue.store import Store
+from tests.store.races import in_thread
+from tests.store.rows import call, enqueue, row
+
+
+def test_a_task_without_a_time_is_ready_at_once(store: Store):
+    assert enqueue(store).state == "ready"
+
+
+def test_a_task_whose_time_has_not_come_is_scheduled(store: Store):
+    due = store.now() + timedelta(hours=1)
+    enqueued = enqueue(store, run_after=due)
+    assert (enqueued.state, enqueued.run_after) == ("scheduled", due)
+
+
+def test_a_task_whose_time_has_passed_is_ready_and_keeps_its_time(store: Store):
+    due = store.now() - timedelta(seconds=1)
+    enqueued = enqueue(store, run_after=due)
+    assert (enqueued.state, row(enqueued.id)["run_after"]) == ("ready", due)
+
+
+@pytest.mark.parametrize("microsecond", [0, 1, 999_999])
+def test_the_time_is_kept_to_the_microsecond(store: Store, microsecond: int):
+    due = (store.now() + timedelta(hours=1)).replace(microsecond=microsecond)
+    assert row(enqueue(store, run_after=due).id)["run_after"] == due
+
+
+def test_what_is_returned_is_what_is_stored(store: Store):
+    enqueued = enqueue(store)
+    stored = row(enqueued.id)
+    assert enqueued == (stored["id"], stored["state"], stored["run_after"], stored["enqueued_at"])
+
+
+def test_every_part_of_the_call_is_stored(store: Store):
+    stored = row(
+        enqueue(
+            store,
+            task_path="shop.tasks.send_receipt",
+            args_kwargs='{"args":[1],"kwargs":{"a":2}}',
+            queue_name="mail",
+            priority=-7,
+            max_attempts=5,
+            backend_alias="other",
+            metadata='{"trace":"x"}',
+        ).id
+    )
+    assert {column: stored[column] for column in stored if column not in ("id", "run_after", "enqueued_at")} == {
+        "state": "ready",
+        "queue_name": "mail",
+        "priority": -7,
+        "task_path": "shop.tasks.send_receipt",
+        "backend_alias": "other",
+        "args_kwargs": {"args": [1], "kwargs": {"a": 2}},
+        "attempt": 0,
+        "max_attempts": 5,
+        "crashes": 0,
+        "claim_no": 0,
+        "worker_id": None,
+        "worker_ids": "",
+        "started_at": None,
+        "last_attempted_at": None,
+        "finished_at": None,
+        "return_value": None,
+        "error_class": "",
+        "error_message": "",
+        "metadata": {"trace": "x"},
+        "cancel_requested": False,
+    }
+
+
+def test_one_enqueue_is_one_statement(store: Store):
+    with CaptureQueriesContext(connection) as queries:
+        enqueue(store)
+    if connection.features.can_return_rows_from_bulk_insert:
+        assert len(queries) == 1
+    else:  # MySQL has no INSERT ... RETURNING, so the times are read back
+        assert sum(query["sql"].startswith("INSERT") for query in queries) == 1
+
+
+@pytest.mark.parametrize(("count", "statements"), [(0, 0), (1, 1), (999, 1), (1000, 1), (2500, 3)])
+def test_many_are_stored_in_order_by_few_statements(store: Store, count: int, statements: int):
+    with CaptureQueriesContext(connection) as queries:
+        enqueued = store.enqueue_many([call(queue_name=f"queue {number}") for number in range(count)])
+    names = dict(Task.objects.values_list("pk", "queue_name"))
+    assert [names[each.id] for each in enqueued] == [f"queue {number}" for number in range(count)]
+    assert [each.id for each in enqueued] == sorted(names)
+    assert sum(query["sql"].startswith("INSERT") for query in queries) == statements
+
+
+def test_many_may_differ_in_their_times(store: Store):
+    due = store.now() + timedelta(hours=1)
+    enqueued = store.enqueue_many([call(run_after=due), call(), call(run_after=due - timedelta(hours=2))])
+    assert [each.state for each in enqueued] == ["scheduled", "ready", "ready"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_are_stored_all_or_none(store: Store):
+    calls = [call() for _ in range(1500)]
+    calls[1400] = call(task_path=None)
+    with pytest.raises(IntegrityError):
+        store.enqueue_many(calls)
+    assert Task.objects.count() == 0
+
+
+# -- transactions (CASES E1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rolled_back_transaction_leaves_no_task(store: Store):
+    with transaction.atomic():
+        enqueue(store)
+        transaction.set_rollback(True)
+    assert Task.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rolled_back_savepoint_leaves_only_the_outer_task(store: Store):
+    with transaction.atomic():
+        outer = enqueue(store)
+        with transaction.atomic():
+            enqueue(store)
+            transaction.set_rollback(True)
+    assert list(Task.objects.values_list("pk", flat=True)) == [outer.id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rolled_back_transaction_leaves_none_of_many(store: Store):
+    with transaction.atomic():
+        store.enqueue_many([call() for _ in range(1500)])
+        transaction.set_rollback(True)
+    assert Task.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_sees_a_task_before_the_commit(store: Store):
+    with transaction.atomic():
+        enqueue(store)
+        assert in_thread(Task.objects.count) == 0
+    assert in_thread(Task.objects.count) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_claims_a_task_before_the_commit(store: Store):
+    with transaction.atomic():
+        enqueue(store)
+        assert in_thread(store.ready_queues) == []
+    assert [name for name, *_ in in_thread(store.ready_queues)] == ["default"]

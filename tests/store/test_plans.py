@@ -1,0 +1,197 @@
+"""No statement of the hot path reads what it does not need, whatever the planner believes of the table.
+
+A queue's statistics are always wrong: the tables are full when they were analysed while empty, never, or just now.
+"""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.store import Claimed, Store, store_for
+from django_locqueue.store.serve import Owner
+from tests.store.plans import plan_of, plans
+from tests.store.rows import NOW, ago, later, outcome, put_many
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module", params=["analysed while empty", "never analysed", "analysed when full"])
+def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Any:
+    """Fill the tables once for the module, each time with other statistics."""
+    with django_db_blocker.unblock():
+        if connection.vendor == "mysql":
+            pytest.skip("MySQL and MariaDB keep statistics of their own; no partial indexes")
+        _empty()
+        with connection.cursor() as cursor:
+            if request.param == "analysed while empty":
+                cursor.execute("ANALYZE")
+            _fill()
+            if request.param == "analysed when full":
+                cursor.execute("ANALYZE")
+    yield request.param
+    with django_db_blocker.unblock():
+        _empty()
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS sqlite_stat1" if connection.vendor == "sqlite" else "ANALYZE")
+        connection.close()
+
+
+def _empty() -> None:
+    with connection.cursor() as cursor:
+        for model in (TaskAttempt, Task, Worker, Queue):
+            # New files and no statistics, which DELETE would leave behind.
+            verb = "TRUNCATE" if connection.vendor == "postgresql" else "DELETE FROM"
+            cursor.execute(f"{verb} {model._meta.db_table}")
+
+
+def _fill() -> None:
+    with transaction.atomic():
+        for days in range(20):
+            put_many(10, "successful", finished_at=ago(days=days), attempt=1, worker_ids="w\n")
+        columns = ", ".join(str(f.column) for f in Task._meta.concrete_fields if not f.primary_key)
+        with connection.cursor() as cursor:
+            for _ in range(7):  # 200 rows, doubled up to 25,600
+                cursor.execute(f"INSERT INTO locqueue_task ({columns}) SELECT {columns} FROM locqueue_task")
+        put_many(100, "failed", finished_at=ago(days=19), attempt=2, worker_ids="w\nw\n")
+        for number in range(4):
+            put_many(50, "ready", queue_name=f"queue {number}", priority=number, run_after=ago(hours=1))
+            put_many(500, "scheduled", run_after=later(hours=number))
+        put_many(20, "scheduled", run_after=ago(seconds=1))
+
+
+@pytest.fixture
+def store(filled: str, db: None) -> Store:
+    return store_for("default")
+
+
+@pytest.fixture
+def tasks(store: Store) -> list[Claimed]:
+    """Return claimed tasks in the midst of many that run."""
+    worker = store.register_worker("w", lease=60, now=NOW)
+    put_many(1000, "running", attempt=1, worker_ids="w\n", worker_id=worker.pk)
+    claimed = store.claim(Owner(worker.pk, "w"), 60)
+    return random.Random(1).sample(claimed, len(claimed))
+
+
+SCANS = ("Seq Scan on locqueue_task", "SCAN locqueue_task\n")
+SORTS = ("Sort", "USE TEMP B-TREE")
+
+
+def cheap(plan: str, index: str, *, costly: tuple[str, ...] = (*SCANS, *SORTS)) -> bool:
+    """Whether the index is read, in its order, and the table is not read from end to end."""
+    assert index in plan, plan
+    for step in costly:
+        assert step not in f"{plan}\n", plan
+    return True
+
+
+def _misled(filled: str) -> bool:
+    return connection.vendor == "postgresql" and filled != "analysed when full"
+
+
+def cheap_enough(plan: str, index: str, filled: str) -> bool:
+    """The same for maintenance and pages, where PostgreSQL may sort what it thinks are 3 rows."""
+    return cheap(plan, index, costly=SCANS if _misled(filled) else (*SCANS, *SORTS))
+
+
+def test_a_claim_reads_the_head_of_the_ready_index(store: Store):
+    def claim() -> Any:
+        return store.claim_from("queue 1", Owner(1, "w"), 10)
+
+    assert cheap(
+        plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE"), "locqueue_task_ready"
+    )
+
+
+def test_a_claim_above_a_priority_reads_the_head_of_the_ready_index(store: Store):
+    def claim() -> Any:
+        return store.claim_from("queue 1", Owner(1, "w"), 10, 1)
+
+    assert cheap(
+        plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE"), "locqueue_task_ready"
+    )
+
+
+def test_a_short_claim_finds_the_next_head_in_the_ready_index(store: Store):
+    seen = [plan for plan in plans(lambda: store.claim(Owner(1, "w"), 120)) if plan.startswith("SELECT priority")]
+    assert seen
+    assert all(cheap(plan, "locqueue_task_ready") for plan in seen)
+
+
+def test_the_queues_with_ready_tasks_are_found_in_the_ready_index(store: Store):
+    assert cheap(plan_of(store.ready_queues, "WITH RECURSIVE"), "locqueue_task_ready")
+
+
+def test_promotion_reads_the_scheduled_index(store: Store, filled: str):
+    assert cheap_enough(plan_of(lambda: store.promote(now=NOW), "SELECT"), "locqueue_task_scheduled", filled)
+
+
+def test_the_next_due_time_is_read_from_the_scheduled_index(store: Store, filled: str):
+    assert cheap_enough(plan_of(lambda: store.next_due(now=NOW), "SELECT"), "locqueue_task_scheduled", filled)
+
+
+@pytest.mark.parametrize("state", ["successful", "failed"])
+def test_pruning_reads_the_finished_index(store: Store, filled: str, state: str):
+    assert cheap_enough(
+        plan_of(lambda: store.prune({state: 15}, limit=100, now=NOW), "SELECT"), "locqueue_task_finished", filled
+    )
+
+
+def test_the_page_of_failed_tasks_reads_the_finished_index(store: Store, filled: str):
+    def page() -> Any:
+        return list(Task.objects.failed().order_by("-finished_at", "-id")[:100])
+
+    assert cheap_enough(plan_of(page, "SELECT"), "locqueue_task_finished", filled)
+
+
+def test_the_page_of_retried_tasks_reads_its_index(store: Store):
+    assert cheap(plan_of(lambda: list(Task.objects.retried().order_by("-id")[:100]), "SELECT"), "locqueue_task_retried")
+
+
+def test_what_a_worker_is_asked_to_stop_is_found_in_the_running_index(store: Store, tasks: list[Claimed]):
+    assert cheap(plan_of(lambda: store.asked_to_stop(1), "SELECT"), "locqueue_task_running")
+
+
+def by_primary_key(verb: Callable[[], Any]) -> bool:
+    """Whether each statement about tasks walks the primary key, and neither the table nor an index of a state."""
+    for plan in plans(verb):
+        if "locqueue_task " not in plan and '"locqueue_task"' not in plan:
+            continue
+        steps = plan.partition("\n")[2]
+        for costly in (*SCANS, "task_ready", "task_scheduled", "task_running", "task_finished", "task_retried"):
+            assert costly not in f"{steps}\n", plan
+    return True
+
+
+def test_a_batch_of_successes_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    assert by_primary_key(lambda: store.ack([(task, outcome(Kind.SUCCESSFUL)) for task in tasks]))
+
+
+@pytest.mark.parametrize("kind", [each for each in Kind if each is not Kind.SUCCESSFUL])
+def test_every_other_outcome_walks_the_primary_key(store: Store, tasks: list[Claimed], kind: Kind):
+    assert by_primary_key(lambda: store.ack([(tasks[0], outcome(kind, delay=1))]))
+
+
+def test_a_success_that_is_not_kept_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    assert by_primary_key(lambda: store.ack([(tasks[0], outcome(Kind.SUCCESSFUL, keep_row=False))]))
+
+
+@pytest.mark.parametrize("verb", ["requeue", "run_now", "cancel", "delete"])
+def test_what_a_person_does_to_a_few_tasks_walks_the_primary_key(store: Store, filled: str, verb: str):
+    if _misled(filled):
+        pytest.skip("may walk an index of the rows in that state; a person does this, not a worker")
+    state = {"requeue": "failed", "run_now": "scheduled"}.get(verb, "ready")
+    ids = list(Task.objects.filter(state=state).values_list("pk", flat=True)[:50])
+    assert by_primary_key(lambda: getattr(store, verb)(ids))
+
+
+def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[Claimed]):
+    plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), "SELECT")
+    assert "locqueue_task_running" in plan, plan
+    assert "Seq Scan on locqueue_task" not in plan, plan

@@ -1,0 +1,269 @@
+"""Rescue: the tasks of dead workers come back, each charged one crash; those of the living are left alone."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import DataError, connection
+
+from django_locqueue.models import Task, Worker
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.store import Claimed, Store
+from django_locqueue.store.serve import Owner
+from tests.store.races import in_thread
+from tests.store.rows import (
+    NOW,
+    ago,
+    attempts,
+    changed,
+    claim_one,
+    enqueue,
+    later,
+    outcome,
+    owner_of,
+    put,
+    row,
+    running,
+    state,
+)
+
+
+def rescue(store: Store, *, max_crashes: int = 3, **options: Any) -> list[int]:
+    return [rescued.id for rescued in store.rescue(max_crashes=max_crashes, **{"now": NOW, **options})]
+
+
+def orphaned(store: Store, owner: Owner, **columns: Any) -> Claimed:
+    """Claim a task for a worker that then dies."""
+    task = running(store, owner)
+    Task.objects.filter(pk=task.id).update(**columns)
+    store.stop_worker(owner.id, now=ago(seconds=1))
+    return task
+
+
+# -- whose tasks are taken
+
+
+def test_the_tasks_of_a_live_worker_are_left_alone(store: Store, owner: Owner):
+    task = running(store, owner)
+    before = row(task.id)
+    assert rescue(store) == []
+    assert row(task.id) == before
+
+
+def test_the_tasks_of_a_worker_whose_lease_has_run_out_are_taken(store: Store):
+    worker = store.register_worker("silent", lease=30, now=ago(seconds=31))
+    task = running(store, owner_of(worker))
+    assert rescue(store) == [task.id]
+
+
+def test_a_lease_holds_until_its_last_moment(store: Store):
+    worker = store.register_worker("slow", lease=30, now=NOW)
+    running(store, owner_of(worker))
+    assert rescue(store, now=later(seconds=29.9)) == []
+    assert len(rescue(store, now=later(seconds=30))) == 1
+
+
+def test_a_heartbeat_in_time_saves_the_tasks(store: Store):
+    worker = store.register_worker("slow", lease=30, now=ago(seconds=29))
+    running(store, owner_of(worker))
+    store.heartbeat(worker.pk, lease=30, now=NOW)
+    assert rescue(store, now=later(seconds=29)) == []
+
+
+def test_the_tasks_of_a_stopped_worker_are_taken(store: Store, owner: Owner):
+    assert rescue(store) == []
+    task = orphaned(store, owner)
+    assert rescue(store) == [task.id]
+
+
+def test_the_tasks_of_a_worker_without_a_row_are_taken(store: Store, owner: Owner):
+    task = running(store, owner)
+    Worker.objects.all().delete()
+    assert rescue(store) == [task.id]
+
+
+def test_a_running_task_of_nobody_is_taken(store: Store):
+    assert rescue(store) == [pk := put("running", attempt=1, worker_ids="x\n")] or state(pk) == "running"
+    assert rescue(store) == [pk]
+
+
+@pytest.mark.parametrize("kept", ["scheduled", "ready", "blocked", "successful", "failed", "cancelled"])
+def test_only_running_tasks_are_taken(store: Store, owner: Owner, kept: str):
+    pk = put(kept, worker_id=owner.id)
+    store.stop_worker(owner.id, now=NOW)
+    before = row(pk)
+    assert rescue(store) == []
+    assert row(pk) == before
+
+
+def test_an_expired_worker_is_given_up(store: Store):
+    worker = store.register_worker("silent", lease=1, now=ago(seconds=2))
+    rescue(store)
+    worker.refresh_from_db()
+    assert worker.stopped_at == NOW
+
+
+def test_the_lease_is_judged_by_the_database_s_clock(store: Store):
+    good = store.register_worker("good", lease=60)
+    bad = store.register_worker("bad", lease=-1)
+    tasks = [running(store, owner_of(good)), running(store, owner_of(bad))]
+    assert rescue(store, now=None) == [tasks[1].id]
+
+
+def test_no_more_than_the_limit_are_taken_at_once_the_oldest_first(store: Store, owner: Owner):
+    tasks = [running(store, owner) for _ in range(5)]
+    store.stop_worker(owner.id, now=NOW)
+    assert rescue(store, limit=2) == [task.id for task in tasks[:2]]
+    assert rescue(store, limit=9) == [task.id for task in tasks[2:]]
+
+
+# -- what happens to them
+
+
+def test_the_first_crash_makes_a_task_ready_at_once(store: Store, owner: Owner):
+    task = running(store, owner)
+    before = row(task.id)
+    store.stop_worker(owner.id)
+    (rescued,) = store.rescue(max_crashes=3, now=NOW)
+    assert (rescued.id, rescued.state, rescued.worker_name, rescued.crashes) == (task.id, "ready", "first", 1)
+    assert changed(before, row(task.id)) == {
+        "state": "ready",
+        "crashes": 1,
+        "worker_id": None,
+        "error_class": "django_locqueue.exceptions.WorkerLost",
+        "error_message": "The worker died while running it, 1 time.",
+    }
+
+
+def test_each_further_crash_waits_longer(store: Store, owner: Owner):
+    waits = []
+    for crashes in range(1, 6):
+        task = orphaned(store, owner, crashes=crashes)
+        (rescued,) = store.rescue(max_crashes=100, now=NOW)
+        assert rescued.state == "scheduled"
+        waits.append((row(task.id)["run_after"] - NOW).total_seconds())
+        Worker.objects.update(stopped_at=None)
+    assert waits == sorted(waits)
+    assert waits[0] > 1
+
+
+def test_at_the_limit_a_task_fails_and_says_why(store: Store, owner: Owner):
+    task = orphaned(store, owner, crashes=2)
+    before = row(task.id)
+    (rescued,) = store.rescue(max_crashes=3, now=NOW)
+    assert rescued.state == "failed"
+    assert changed(before, row(task.id)) == {
+        "state": "failed",
+        "crashes": 3,
+        "worker_id": None,
+        "finished_at": NOW,
+        "error_class": "django_locqueue.exceptions.WorkerLost",
+        "error_message": "The worker died while running it, 3 times.",
+    }
+
+
+def test_a_task_that_kills_its_workers_runs_max_crashes_times(store: Store):
+    pk = enqueue(store).id
+    for number in range(1, 4):
+        worker = store.register_worker(f"victim {number}", lease=30, now=NOW)
+        claim_one(store, owner_of(worker))
+        store.stop_worker(worker.pk, now=NOW)
+        store.rescue(max_crashes=3, now=NOW)
+        store.promote(now=later(hours=2))
+    assert (state(pk), row(pk)["attempt"]) == ("failed", 3)
+    assert [each["worker_name"] for each in attempts(pk)] == ["victim 1", "victim 2", "victim 3"]
+
+
+def test_a_crash_leaves_an_attempt(store: Store, owner: Owner):
+    task = orphaned(store, owner)
+    rescue(store)
+    (attempt,) = attempts(task.id)
+    del attempt["id"]
+    assert attempt == {
+        "task_id": task.id,
+        "number": 1,
+        "outcome": "crashed",
+        "worker_name": "first",
+        "started_at": ago(seconds=10),
+        "finished_at": NOW,
+        "error_class": "django_locqueue.exceptions.WorkerLost",
+        "error_message": "The worker died while running it, 1 time.",
+        "traceback": "",
+    }
+
+
+def test_a_task_that_was_asked_to_stop_is_cancelled(store: Store, owner: Owner):
+    task = orphaned(store, owner, cancel_requested=True)
+    rescue(store)
+    assert (state(task.id), row(task.id)["finished_at"]) == ("cancelled", NOW)
+
+
+def test_the_dead_worker_s_outcome_is_refused(store: Store, owner: Owner):
+    task = orphaned(store, owner)
+    rescue(store)
+    assert store.ack([(task, outcome(Kind.SUCCESSFUL))]) == set()
+
+
+def test_a_rescued_task_is_not_rescued_again(store: Store, owner: Owner):
+    orphaned(store, owner)
+    assert len(rescue(store)) == 1
+    assert rescue(store) == []
+
+
+# -- one unlucky row
+
+
+def test_a_row_that_cannot_be_rescued_does_not_hold_up_the_others(store: Store, owner: Owner):
+    *_, unlucky, second, third = [running(store, owner).id for _ in range(9)]  # ids that are no attempt's number
+    Task.objects.filter(pk__lt=unlucky).delete()
+    store.stop_worker(owner.id, now=NOW)
+
+    def refuse(execute, sql, params, many, context):
+        if sql.startswith("INSERT") and "locqueue_taskattempt" in sql and unlucky in params:
+            raise DataError("this row is not to be written")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(refuse):
+        assert rescue(store) == [second, third]
+    assert state(unlucky) == "running"
+    assert rescue(store) == [unlucky]
+
+
+@pytest.mark.parametrize(
+    "damage", [{"worker_ids": ""}, {"worker_ids": "x" * 300 + "\n"}, {"last_attempted_at": None}, {"attempt": 0}]
+)
+def test_a_row_that_was_damaged_by_hand_is_rescued(store: Store, owner: Owner, damage: dict[str, Any]):
+    task = orphaned(store, owner, **damage)
+    assert rescue(store) == [task.id]
+
+
+# -- a row that changes while it is looked for
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_task_that_a_live_worker_has_just_claimed_is_left_alone(store: Store, owner: Owner, needs_postgresql: None):
+    """PostgreSQL looks at a changed row again, but with the other tables as they were when the statement began."""
+    task = orphaned(store, owner)
+    met: list[Any] = []
+
+    def between(execute, sql, params, many, context):
+        if "SKIP LOCKED" not in sql or met:
+            return execute(sql, params, many, context)
+        # The snapshot is taken, then the statement sleeps; meanwhile another sweep and a new worker are at work.
+        met.append(threading.Timer(0.3, steal))
+        met[0].start()
+        slow = sql.replace(" WHERE (", " WHERE (SELECT pg_sleep(1) IS NOT NULL) AND (", 1)
+        assert slow != sql
+        return execute(slow, params, many, context)
+
+    def steal() -> None:
+        def work() -> Claimed:
+            store.rescue(max_crashes=3, now=NOW)
+            return claim_one(store, owner_of(store.register_worker("live", lease=60, now=NOW)))
+
+        met.append(in_thread(work))
+
+    with connection.execute_wrapper(between):
+        assert rescue(store) == []
+    met[0].join()
+    assert (state(task.id), row(task.id)["claim_no"]) == ("running", 2)
