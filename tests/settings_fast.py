@@ -3,14 +3,12 @@ environment variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``."""
 
 import json
 import os
-from typing import Any
 
 from tests.settings import *  # noqa: F403
-from tests.settings import DATABASES
-from tests.settings import LOCQUEUE as SLOW
+from tests.settings import DATABASES, LOCQUEUE
 
-LOCQUEUE: dict[str, Any] = {
-    **SLOW,
+LOCQUEUE = {
+    **LOCQUEUE,
     "WORKER": {
         "HEARTBEAT_SECONDS": 0.3,
         "LEASE_SECONDS": 1,

@@ -356,6 +356,14 @@ def sleep_at_first(ledger: str, seconds: float) -> None:
 
 
 @task
+def die_at_first(ledger: str) -> None:
+    """Kill its process in the first run only."""
+    write_ledger(ledger, "start")
+    if Path(ledger).read_text().splitlines().count("start") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
 def kill_own_process(ledger: str) -> None:
     write_ledger(ledger, "start")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -17,7 +17,7 @@ from django_locqueue.store import Store
 from django_locqueue.worker.worker import WorkerOptions
 
 
-def lines(store: Store, options: WorkerOptions) -> Iterable[str]:
+def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[str]:
     connection = connections[store.alias]
     ready, scheduled = (count(store, state, queues=options.queues) for state in (State.READY, State.SCHEDULED))
     yield (
@@ -30,7 +30,8 @@ def lines(store: Store, options: WorkerOptions) -> Iterable[str]:
     for queue in Queue.objects.using(store.alias).exclude(paused_at=None):
         by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
         yield f"              {safe(queue.name)} is paused since {queue.paused_at:%Y-%m-%d %H:%M}{by}"
-    yield f"  slots       {options.threads} thread{'' if options.threads == 1 else 's'}"
+    threads = f"{options.threads} thread{'' if options.threads == 1 else 's'}"
+    yield f"  slots       {threads if processes == 1 else f'{processes} processes × {threads}'}"
     yield f"  waiting     {ready} ready, {scheduled} scheduled"
     if options.drain:
         yield "  stop        by itself when nothing is ready and nothing runs"

@@ -97,8 +97,8 @@ class Dispatcher(Service):
         This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
         """
         held = self.store.held(owner.id)
-        known = {execution.claimed.id for execution in self.pool.executions}
-        if unknown := [task for task in held if task.id not in known and not self.is_ending(task)]:
+        known = {execution.key for execution in self.pool.executions}
+        if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             self.store.release(unknown)
 
     def _measure(self) -> None:

@@ -34,6 +34,10 @@ class Execution:
     ended: float = 0.0
 
     @property
+    def key(self) -> tuple[int, int]:
+        return self.claimed.id, self.claimed.claim_no
+
+    @property
     def seconds(self) -> float:
         """How long the function has run."""
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began

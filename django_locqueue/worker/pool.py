@@ -11,6 +11,7 @@ from django.db import connections
 from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor, close_old_connections
+from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -30,20 +31,24 @@ class Pool:
         executor: Executor,
         on_end: Callable[[Execution], None],
         on_free: Callable[[], None],
+        table: SlotTable | None = None,
     ) -> None:
         self.size = size
         self.executor = executor
         self.on_end = on_end
         self.on_free = on_free
-        self._inbox: SimpleQueue[Work | None] = SimpleQueue()
-        self._executions: dict[int, Execution] = {}  # by task id; all that was claimed and has not ended
+        self.table = table
+        self._inbox: SimpleQueue[Execution | Work | None] = SimpleQueue()
+        # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
+        # come back to it while its first run has not ended.
+        self._executions: dict[tuple[int, int], Execution] = {}
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self.ended = 0  # runs that have ended, ever
 
     def start(self) -> None:
-        for number in range(self.size):
-            thread = threading.Thread(target=self._work, name=f"locqueue-slot-{number + 1}", daemon=True)
+        for slot in range(self.size):
+            thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -60,8 +65,8 @@ class Pool:
     def submit(self, claimed: Claimed) -> None:
         execution = Execution(claimed)
         with self._changed:
-            self._executions[claimed.id] = execution
-        self._inbox.put(lambda: self._run(execution))
+            self._executions[execution.key] = execution
+        self._inbox.put(execution)
 
     def call(self, work: Work) -> None:
         """Do something small on a thread of the pool, where user code may run."""
@@ -95,25 +100,29 @@ class Pool:
         with self._changed:
             late = [e for e in self._executions.values() if e.began is None and e.claimed_at < before]
             for execution in late:
-                del self._executions[execution.claimed.id]
+                del self._executions[execution.key]
             self._changed.notify_all()
         return late
 
-    def _run(self, execution: Execution) -> None:
+    def _run(self, execution: Execution, slot: int) -> None:
         with self._changed:
-            if self._executions.get(execution.claimed.id) is not execution:
-                return  # withdrawn; perhaps claimed again since, as another execution
+            if execution.key not in self._executions:
+                return  # withdrawn
             execution.began = time.monotonic()
+        if self.table is not None:
+            self.table.mark(slot, execution.claimed.id)
         self.executor.run(execution)
+        if self.table is not None:
+            self.table.mark(slot, 0)
         self.on_end(execution)
         with self._changed:
-            self._executions.pop(execution.claimed.id, None)
+            del self._executions[execution.key]
             self.ended += 1
             if not self._executions:
                 self._changed.notify_all()
         self.on_free()
 
-    def _work(self) -> None:
+    def _work(self, slot: int) -> None:
         try:
             while True:
                 try:
@@ -124,7 +133,10 @@ class Pool:
                 if work is None:
                     return
                 try:
-                    work()
+                    if isinstance(work, Execution):
+                        self._run(work, slot)
+                    else:
+                        work()
                 except BaseException:
                     logger.exception("A fault outside any task; the slot goes on.")
         finally:

@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from django.utils import autoreload
+
+from django_locqueue.worker.worker import Worker
 
 CODE_CHANGED = 3  # the exit code by which Django's reloader asks to be started again
 
@@ -42,12 +42,12 @@ def run_parent() -> int:
             return code
 
 
-def run_child(run: Callable[[], int], request_stop: Callable[[], None], finished: threading.Event) -> int:
+def run_child(worker: Worker) -> int:
     """Serve in a thread, watch the code in this one; however this one ends, the worker stops first."""
     codes: list[int] = []
 
     def serve() -> None:
-        codes.append(run())
+        codes.append(worker.run())
         os.kill(os.getpid(), signal.SIGTERM)  # wakes the reloader, which would watch for ever
 
     def leave(number: int, frame: Any) -> None:
@@ -61,8 +61,8 @@ def run_child(run: Callable[[], int], request_stop: Callable[[], None], finished
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: request_stop())
-    if not finished.is_set():
-        request_stop()
-        finished.wait()
+        signal.signal(number, lambda *_: worker.request_stop())
+    if not worker.finished.is_set():
+        worker.request_stop()
+        worker.finished.wait()
     return code or (codes[0] if codes else 0)

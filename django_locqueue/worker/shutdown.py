@@ -13,31 +13,37 @@ AT_ONCE = [getattr(signal, name) for name in ("SIGQUIT",) if hasattr(signal, nam
 
 @contextmanager
 def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call ``request_stop`` for each stop signal; yield the list of those that came.
+    """Call ``request_stop`` for each stop signal, twice for SIGQUIT; yield the list of those that came."""
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        for _ in range(2 if number in AT_ONCE else 1):
+            received.append(number)
+            request_stop()
+
+    with passed_signals(stop):
+        yield received
+
+
+@contextmanager
+def passed_signals(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call ``handle(number)`` for each stop signal.
 
     Only the main thread can install handlers; elsewhere (tests, another thread) nothing is installed (CASES F2).
     """
-    received: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        request_stop()
-
-    def stop_at_once(number: int, frame: FrameType | None) -> None:
-        received.extend((number, number))
-        request_stop()
-        request_stop()
-
     if threading.current_thread() is not threading.main_thread():
-        yield received
+        yield
         return
-    before = {number: signal.signal(number, stop) for number in STOPPING}
-    before |= {number: signal.signal(number, stop_at_once) for number in AT_ONCE}
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        handle(number)
+
+    before = {number: signal.signal(number, handler) for number in (*STOPPING, *AT_ONCE)}
     try:
-        yield received
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 def exit_code(received: list[int], code: int) -> int:

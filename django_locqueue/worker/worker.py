@@ -23,6 +23,7 @@ from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -38,6 +39,7 @@ class WorkerOptions:
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
     drain: bool = False  # leave when nothing is ready and nothing runs
+    table: SlotTable | None = None  # of a child process: what its supervisor reads when it has died
 
 
 def default_name() -> str:
@@ -52,7 +54,9 @@ class Worker:
         self.store = backend.store
         self.options = options
         self.executor = Executor(backend)
-        self.pool = Pool(options.threads, self.executor, on_end=self._on_end, on_free=self._on_free)
+        self.pool = Pool(
+            options.threads, self.executor, on_end=self._on_end, on_free=self._on_free, table=options.table
+        )
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
         self.heartbeat = Heartbeat(self.store, self.pool, self._register)
         self.dispatcher = Dispatcher(
@@ -73,6 +77,7 @@ class Worker:
         self._stop = threading.Event()
         self._forced = threading.Event()
         self.finished = threading.Event()
+        self._parent = os.getppid()
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
@@ -99,6 +104,9 @@ class Worker:
         """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
         while not self._stop.wait(0.05 if self.options.drain else 0.5):
             dead = [service.name for service in self.services if not service.is_alive]
+            if self.options.table is not None and os.getppid() != self._parent:
+                logger.warning("Leaving, because the supervisor is gone.")
+                return True
             if dead or self.pool.dead_threads:
                 logger.critical("Leaving, because this stopped: %s.", ", ".join(dead) or "a thread of the pool")
                 return False
@@ -170,13 +178,16 @@ class Worker:
     # -- what the parts tell each other
 
     def _register(self) -> WorkerRow:
-        return self.store.register_worker(
+        row = self.store.register_worker(
             self.options.name,
             lease=conf.worker.LEASE_SECONDS,
             queues=",".join(self.options.queues),
             threads=self.options.threads,
             version=__version__,
         )
+        if self.options.table is not None:
+            self.options.table.worker_id = row.pk
+        return row
 
     def _on_end(self, execution: Execution) -> None:
         self.acker.put(execution)

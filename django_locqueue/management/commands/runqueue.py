@@ -17,6 +17,8 @@ from django_locqueue.management import banner
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
+from django_locqueue.worker.slots import CAPACITY
+from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 
 UNAVAILABLE = 69  # sysexits.h: a service that is needed cannot be reached
@@ -31,6 +33,7 @@ class Command(BaseCommand):
         add("--queue", "--queues", default="", metavar="a,b", help="serve these queues only")
         add("--exclude-queue", "--exclude-queues", default="", metavar="c", help="serve all but these")
         add("--threads", type=int, metavar="N", help=f"tasks at once (default {conf.worker.THREADS})")
+        add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
         add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
         add("--backend", default=compat.DEFAULT_TASK_BACKEND_ALIAS, metavar="ALIAS", help="which entry of TASKS")
@@ -46,14 +49,18 @@ class Command(BaseCommand):
                 "runqueue cannot run inside a transaction: its threads have connections of their own, which see "
                 "nothing of it. In tests use TransactionTestCase, or Django's ImmediateBackend."
             )
+        is_main = threading.current_thread() is threading.main_thread()
         reloading = settings.DEBUG if options["reload"] is None else options["reload"]
-        reloading = reloading and not options["drain"] and threading.current_thread() is threading.main_thread()
+        reloading = reloading and not options["drain"] and options["processes"] == 1 and is_main
         if reloading and not reload.is_child():
             sys.exit(reload.run_parent())
         log, handlers = WorkerLog(), self._set_up_logging(options)
         log.connect()
         try:
-            code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
+            if options["processes"] == 1:
+                code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
+            else:
+                code = self._supervise(backend, worker_options, options)
         finally:
             log.disconnect()
             for logger, handler in handlers:
@@ -62,42 +69,62 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
-        try:
-            worker = Worker(backend, options)
-        except DatabaseError as error:
-            self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
-            self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
-            return UNAVAILABLE
+        worker: Worker | None = None
 
-        def serve() -> int:
-            # Only now: who reads "Ready." may stop us with a signal, and gets a proper end.
-            self._introduce(backend, options, verbosity)
-            return worker.run()
+        def request_stop() -> None:
+            if worker is not None:
+                worker.request_stop()
 
-        received: list[int] = []
-        if reloading:
-            code = reload.run_child(serve, worker.request_stop, worker.finished)
-        else:
-            with shutdown.stop_signals(worker.request_stop) as received:
-                code = serve()
+        # Handlers first: who sees our row, or reads "Ready.", may stop us, and gets a proper end.
+        with shutdown.stop_signals(request_stop) as received:
+            try:
+                worker = Worker(backend, options)
+                self._introduce(backend, options, verbosity)
+            except DatabaseError as error:
+                return self._unavailable(backend, error)
+            for _ in received:
+                worker.request_stop()
+            code = reload.run_child(worker) if reloading else worker.run()
         code = shutdown.exit_code(received, code)
         if worker.is_stuck and threading.current_thread() is threading.main_thread():
             shutdown.leave(code)
         return code
 
-    def _introduce(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int) -> None:
-        if verbosity < 1:
+    def _supervise(self, backend: LocQueueBackend, worker: WorkerOptions, options: dict[str, Any]) -> int:
+        processes = options["processes"]
+        if processes < 1:
+            raise CommandError(f"--processes must be a whole number of at least 1, got {processes}.")
+        if "runqueue" not in sys.argv:
+            raise CommandError("--processes starts this command line again; call_command has none. Leave it out.")
+        commands = child_commands(processes, worker.name)
+        supervisor = Supervisor(backend.store, commands, max_crashes=backend.max_crashes, drain=worker.drain)
+        with shutdown.passed_signals(supervisor.pass_on):
+            try:
+                self._introduce(backend, worker, options["verbosity"], processes)
+            except DatabaseError as error:
+                return self._unavailable(backend, error)
+            finally:
+                connections.close_all()
+            return supervisor.run()
+
+    def _unavailable(self, backend: LocQueueBackend, error: DatabaseError) -> int:
+        self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
+        self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
+        return UNAVAILABLE
+
+    def _introduce(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, processes: int = 1) -> None:
+        if verbosity < 1 or options.table is not None:  # a child's supervisor has said it
             return
         store = backend.store
         if self.stdout.isatty():
-            first, *rest = banner.lines(store, options)
+            first, *rest = banner.lines(store, options, processes)
             self.stdout.write(self.style.MIGRATE_HEADING(first))
             for line in rest:
                 self.stdout.write(line)
         else:
             queues = ",".join(options.queues) or "all"
             self.stdout.write(
-                f"started worker={options.name} queues={queues} slots={options.threads} "
+                f"started worker={options.name} queues={queues} slots={processes * options.threads} "
                 f"database={store.alias} version={__version__}"
             )
         for warning in banner.warnings(store, options):
@@ -123,8 +150,8 @@ class Command(BaseCommand):
         threads = conf.worker.THREADS if options["threads"] is None else options["threads"]
         grace = conf.worker.GRACE_SECONDS if options["grace"] is None else options["grace"]
         name = options["worker_id"] or default_name()
-        if not isinstance(threads, int) or threads < 1:
-            raise CommandError(f"--threads must be a whole number of at least 1, got {threads}.")
+        if not isinstance(threads, int) or not 1 <= threads <= CAPACITY:
+            raise CommandError(f"--threads must be a whole number from 1 to {CAPACITY}, got {threads}.")
         if not grace >= 0:
             raise CommandError(f"--grace must be 0 or more seconds, got {grace}.")
         if not name.isprintable() or len(name) > NAME_LENGTH:
@@ -136,6 +163,7 @@ class Command(BaseCommand):
             queues=_names(options["queue"]),
             exclude_queues=_names(options["exclude_queue"]),
             drain=options["drain"],
+            table=inherited_table(),
         )
 
     def _set_up_logging(self, options: dict[str, Any]) -> list[tuple[logging.Logger, logging.Handler]]:

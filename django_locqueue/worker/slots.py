@@ -1,0 +1,49 @@
+"""A small table in shared memory: which tasks a worker process really runs at this moment.
+
+The process writes it as its threads begin and end tasks; its supervisor reads it when the process has died. Only
+those tasks are charged a crash; what was claimed and waited goes back free.
+"""
+
+import mmap
+import os
+import struct
+import tempfile
+
+_number = struct.Struct("<q")
+CAPACITY = 512  # slots of one process
+
+
+class SlotTable:
+    """``mark(slot, task_id)`` when a task begins, with 0 when it ends. ``worker_id``: the process's worker row."""
+
+    SIZE = _number.size * (CAPACITY + 1)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._memory = mmap.mmap(descriptor, self.SIZE)
+
+    @classmethod
+    def create(cls) -> "SlotTable":
+        """Make an empty table in a file without a name; a child process inherits its descriptor."""
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+        os.ftruncate(descriptor, cls.SIZE)
+        return cls(descriptor)
+
+    @property
+    def worker_id(self) -> int:
+        return int(_number.unpack_from(self._memory)[0])
+
+    @worker_id.setter
+    def worker_id(self, worker_id: int) -> None:
+        _number.pack_into(self._memory, 0, worker_id)
+
+    def mark(self, slot: int, task_id: int) -> None:
+        _number.pack_into(self._memory, (slot + 1) * _number.size, task_id)
+
+    def running(self) -> set[int]:
+        """Return the ids of the tasks that run."""
+        return {task_id for (task_id,) in _number.iter_unpack(self._memory[_number.size :]) if task_id}
+
+    def clear(self) -> None:
+        self._memory[:] = bytes(self.SIZE)

@@ -1,0 +1,131 @@
+"""``--processes N``: several workers under one parent, which sees a dead one at once and starts another.
+
+Each child is a whole worker with a lease of its own, so that nothing depends on the parent: if it is killed, its
+children finish what they run and leave.
+"""
+
+import logging
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError
+from django.utils.autoreload import get_child_arguments
+
+from django_locqueue import signals
+from django_locqueue.service import close_connections
+from django_locqueue.store import Store
+from django_locqueue.worker.slots import SlotTable
+
+logger = logging.getLogger("django_locqueue.worker")
+
+TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child the descriptor of its table; nobody else sets it
+LOOK_SECONDS = 0.05  # a death is noticed within this time
+PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
+YOUNG_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Child:
+    """The place of one child process. ``start_at``: when it is to be started, by the monotonic clock; None: not."""
+
+    command: Sequence[str]
+    table: SlotTable = field(default_factory=SlotTable.create)
+    process: subprocess.Popen[bytes] | None = None
+    start_at: float | None = 0.0
+    began: float = 0.0
+    pause: float = PAUSE_SECONDS[0]
+
+
+class Supervisor:
+    """Keeps a child for each command until it is told to stop. ``drain``: a child that leaves by itself is done."""
+
+    def __init__(self, store: Store, commands: Sequence[Sequence[str]], *, max_crashes: int, drain: bool) -> None:
+        self.store = store
+        self.max_crashes = max_crashes
+        self.drain = drain
+        self.children = [Child(command) for command in commands]
+        self._received: list[int] = []
+        self._wake = threading.Event()
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal to every child, and start no more. Called by a signal handler."""
+        self._received.append(number)
+        for child in self.children:
+            child.start_at = None
+            if child.process is not None:
+                child.process.send_signal(number)
+        self._wake.set()
+
+    def run(self) -> int:
+        """Serve until every child has ended for good; return the first exit code that is not 0."""
+        codes: list[int] = []
+        while True:
+            for child in self.children:
+                if child.process is not None and (code := child.process.poll()) is not None:
+                    codes.append(self._ended(child, code))
+                if child.process is None and child.start_at is not None and time.monotonic() >= child.start_at:
+                    self._start(child)
+            if all(child.process is None and child.start_at is None for child in self.children):
+                return next((code for code in codes if code), 0)
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+
+    def _start(self, child: Child) -> None:
+        child.table.clear()
+        child.began, child.start_at = time.monotonic(), None
+        child.process = subprocess.Popen(  # noqa: S603 - this very command, with one process
+            child.command,
+            env={**os.environ, TABLE_VARIABLE: str(child.table.descriptor)},
+            pass_fds=[child.table.descriptor],
+            start_new_session=True,  # a terminal's Ctrl+C reaches the children once, from us
+        )
+        for number in self._received:  # that came while it was being started
+            child.process.send_signal(number)
+
+    def _ended(self, child: Child, code: int) -> int:
+        """Take back what a dead child had, and plan its successor. Return the exit code to be reported."""
+        child.process = None
+        left_by_itself = code >= 0
+        if not left_by_itself:
+            self._rescue(child, code)
+        if self._received or (self.drain and left_by_itself):
+            return code if left_by_itself else 128 - code
+        young = time.monotonic() - child.began < YOUNG_SECONDS
+        child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
+        child.start_at = time.monotonic() + child.pause
+        logger.warning("A worker process ended with %d; another starts in %.1f s.", code, child.pause)
+        return 0
+
+    def _rescue(self, child: Child, code: int) -> None:
+        try:
+            rescued = self.store.give_up_worker(
+                child.table.worker_id, running=child.table.running(), max_crashes=self.max_crashes
+            )
+        except DatabaseError:
+            logger.exception("A worker process died (%d); its tasks are taken back when its lease is over.", code)
+            return
+        finally:
+            close_connections()
+        for task in rescued:
+            signals.task_rescued.send_robust(
+                type(self), task_id=task.id, worker_name=task.worker_name, state=task.state, crashes=task.crashes
+            )
+
+
+def child_commands(processes: int, name: str) -> list[list[str]]:
+    """Return a command line for each child: this process's own, with one process and a name of its own."""
+    own = get_child_arguments()
+    return [
+        [*own, "--processes", "1", "--no-reload", "--worker-id", f"{name}/{number}"]
+        for number in range(1, processes + 1)
+    ]
+
+
+def inherited_table() -> SlotTable | None:
+    """Return the table that the supervisor of this process reads, if it has one."""
+    descriptor = os.environ.pop(TABLE_VARIABLE, None)
+    return SlotTable(int(descriptor)) if descriptor else None

@@ -1,0 +1,77 @@
+"""Several worker processes under one parent."""
+
+import signal
+
+import pytest
+
+from django_locqueue.models import State, Task, Worker
+from django_locqueue.store.serve import Owner
+from tests import tasks
+from tests.processes import wait_until
+from tests.running import our_backend, row
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+TWO = ("--processes", "2", "--threads", "2", "--worker-id", "many")
+WELL_BEFORE_THE_LEASE = 8  # of 30 seconds, on a shared machine
+
+
+@pytest.fixture
+def supervisor(start_process):
+    """A supervisor of two processes with two threads each and the default lease."""
+    process = start_process("runqueue", *TWO)
+    wait_until(lambda: Worker.objects.count() == 2, process)
+    return process
+
+
+def test_its_processes_are_workers_of_their_own(supervisor):
+    assert sorted(Worker.objects.values_list("name", flat=True)) == ["many/1", "many/2"]
+    assert "started worker=many queues=all slots=4" in supervisor.output
+
+
+def test_a_stop_signal_lets_the_tasks_of_all_processes_finish(supervisor, ledger):
+    results = [tasks.note_and_sleep.enqueue(ledger.path, 1) for _ in range(3)]
+    wait_until(lambda: Task.objects.running().count() == 3)
+    supervisor.signal(signal.SIGTERM)
+    assert supervisor.wait(20) == 0
+    assert [row(result).state for result in results] == [State.SUCCESSFUL] * 3
+    assert not Worker.objects.filter(stopped_at=None).exists()
+
+
+def test_a_dead_child_is_noticed_its_tasks_run_again_and_it_is_replaced(supervisor, ledger):
+    result = tasks.die_at_first.enqueue(ledger.path)
+    ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
+    wait_until(lambda: row(result).state == State.SUCCESSFUL)
+    assert row(result).crashes == 1
+    assert "another starts in" in supervisor.output
+    wait_until(lambda: Worker.objects.filter(stopped_at=None).count() == 2)
+
+
+def test_only_what_ran_in_a_dead_process_is_charged_a_crash():
+    store = our_backend().store
+    dead = store.register_worker("dead:1", lease=30)
+    ran, waited = tasks.add.enqueue(1), tasks.add.enqueue(2)
+    assert len(store.claim(Owner(dead.pk, dead.name), 2)) == 2
+    store.give_up_worker(dead.pk, running={int(ran.id)}, max_crashes=3)
+    assert [(row(result).state, row(result).crashes, row(result).attempt) for result in (ran, waited)] == [
+        (State.READY, 1, 1),
+        (State.READY, 0, 0),
+    ]
+    assert not store.heartbeat(dead.pk, lease=30)
+
+
+def test_children_leave_when_their_supervisor_was_killed(supervisor):
+    supervisor.kill()
+    wait_until(lambda: not Worker.objects.filter(stopped_at=None).exists(), timeout=20)
+
+
+def test_draining_processes_leave_when_nothing_is_left(start_process):
+    tasks.add.enqueue_many([((number,), {}) for number in range(200)])
+    assert start_process("runqueue", *TWO, "--drain").wait(40) == 0
+    assert Task.objects.successful().count() == 200
+
+
+def test_a_child_that_dies_while_draining_is_replaced(start_process, ledger):
+    result = tasks.die_at_first.enqueue(ledger.path)
+    assert start_process("runqueue", *TWO, "--drain").wait(60) == 0
+    assert row(result).state == State.SUCCESSFUL
