@@ -24,4 +24,4 @@ class Queue(models.Model):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)

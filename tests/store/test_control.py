@@ -142,7 +142,7 @@ def test_a_task_that_is_given_back_meanwhile_does_not_escape_the_cancel(
     store: Store, owner: Owner, needs_row_locks: None
 ):
     task = running(store, owner)
-    threads = []
+    threads: list[threading.Thread] = []
 
     def between(execute, sql, params, many, context):
         result = execute(sql, params, many, context)

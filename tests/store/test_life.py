@@ -39,7 +39,8 @@ class Life(RuleBasedStateMachine):
         self.atomic.__exit__(None, None, None)
 
     def row(self) -> Task | None:
-        return Task.objects.filter(pk=self.pk).first()
+        found: Task | None = Task.objects.filter(pk=self.pk).first()
+        return found
 
     def step(self, *, leaves_end: bool = False) -> None:
         self.before, self.may_leave_end = self.row(), leaves_end

@@ -244,7 +244,7 @@ def test_a_row_that_was_damaged_by_hand_is_rescued(store: Store, owner: Owner, d
 def test_a_task_that_a_live_worker_has_just_claimed_is_left_alone(store: Store, owner: Owner, needs_postgresql: None):
     """PostgreSQL looks at a changed row again, but with the other tables as they were when the statement began."""
     task = orphaned(store, owner)
-    met = []
+    met: list[Any] = []
 
     def between(execute, sql, params, many, context):
         if "SKIP LOCKED" not in sql or met:
