@@ -135,7 +135,7 @@ def test_the_next_due_time_is_read_from_the_scheduled_index(store: Store):
 @pytest.mark.parametrize("state", ["successful", "failed"])
 def test_pruning_reads_the_finished_index(store: Store, state: str):
     assert cheap_enough(
-        plan_of(lambda: store.prune({state: 15}, limit=100, now=NOW), "SELECT"), "locqueue_task_finished", filled
+        plan_of(lambda: store.prune({state: 15}, limit=100, now=NOW), "SELECT"), "locqueue_task_finished"
     )
 
 
