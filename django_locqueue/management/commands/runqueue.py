@@ -4,6 +4,7 @@ import logging
 import sys
 import threading
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -62,24 +63,26 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
-        try:
-            worker = Worker(backend, options)
-        except DatabaseError as error:
-            self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
-            self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
-            return UNAVAILABLE
+        worker: Worker | None = None
 
-        def serve() -> int:
-            # Only now: who reads "Ready." may stop us with a signal, and gets a proper end.
+        def request_stop() -> None:
+            if worker is not None:
+                worker.request_stop()
+
+        # Before the worker has a row: who sees it may stop us with a signal, and gets a proper end.
+        with shutdown.stop_signals(request_stop) as received:
+            try:
+                worker = Worker(backend, options)
+            except DatabaseError as error:
+                told = f"The database “{backend.database}” cannot be used: {error}".strip()
+                self.stderr.write(self.style.ERROR(told))
+                self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
+                return UNAVAILABLE
+            for _ in received:
+                worker.request_stop()
             self._introduce(backend, options, verbosity)
-            return worker.run()
-
-        received: list[int] = []
-        if reloading:
-            code = reload.run_child(serve, worker.request_stop, worker.finished)
-        else:
-            with shutdown.stop_signals(worker.request_stop) as received:
-                code = serve()
+            run_child = partial(reload.run_child, worker.run, worker.request_stop, worker.finished)
+            code = run_child() if reloading else worker.run()
         code = shutdown.exit_code(received, code)
         if worker.is_stuck and threading.current_thread() is threading.main_thread():
             shutdown.leave(code)
