@@ -24,6 +24,9 @@ lease_lost = Signal()
 worker_started = Signal()
 """Arguments: ``worker``."""
 
+worker_idle = Signal()
+"""Nothing has run for a while. Arguments: ``worker``, ``due`` (seconds until the next scheduled task, or None)."""
+
 worker_stopping = Signal()
 """Arguments: ``worker``, ``running`` (number of tasks that still run), ``grace`` (seconds they get)."""
 

@@ -13,8 +13,6 @@ from django_locqueue.policies.outcome import Kind
 task_logger = logging.getLogger("django_locqueue.task")
 worker_logger = logging.getLogger("django_locqueue.worker")
 
-IDLE_SECONDS = 300  # a quiet worker says this often that it lives
-
 
 class WorkerLog:
     """Listens to the signals of this process and logs them. ``connect`` and ``disconnect`` come in pairs."""
@@ -27,6 +25,7 @@ class WorkerLog:
             (signals.attempt_ended, self.attempt_ended),
             (signals.task_rescued, self.task_rescued),
             (signals.lease_lost, self.lease_lost),
+            (signals.worker_idle, self.worker_idle),
             (signals.worker_stopping, self.worker_stopping),
             (signals.worker_stopped, self.worker_stopped),
         ]
@@ -81,6 +80,10 @@ class WorkerLog:
             claimed.id,
             claimed.claim_no,
         )
+
+    def worker_idle(self, *, due: float | None, **kwargs: Any) -> None:
+        scheduled = "nothing scheduled" if due is None else f"next scheduled in {span(max(0.0, due))}"
+        worker_logger.info("idle   %s   (%s)", scheduled, self.summary())
 
     def worker_stopping(self, *, running: int, grace: float, **kwargs: Any) -> None:
         if running:

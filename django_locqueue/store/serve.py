@@ -115,13 +115,14 @@ class Serving(StoreBase):
         raise NotImplementedError
 
     def _picked_sql(self, queue_name: str, limit: int, floor: int | None) -> tuple[str, list[Any]]:
-        """The head of one queue. Its ORDER BY repeats the index, so that no planner sorts."""
+        """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
         at_least = "" if floor is None else "AND priority >= %s "
         sql = (
             f"FROM {TABLE} WHERE state = 'ready' AND queue_name = %s {at_least}"
+            f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND paused_at IS NOT NULL) "
             f"ORDER BY queue_name, priority DESC, run_after, id LIMIT %s"
         )
-        return sql, [queue_name, *([] if floor is None else [floor]), limit]
+        return sql, [queue_name, *([] if floor is None else [floor]), queue_name, limit]
 
     def _claimed(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
         times = len(Claimed._fields) - 4  # the four columns of times are the last

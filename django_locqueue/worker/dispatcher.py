@@ -15,6 +15,7 @@ from django_locqueue.worker.pool import Pool
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
+SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
 LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
@@ -74,7 +75,7 @@ class Dispatcher(Service):
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
         claimed = self._claim(owner, room, now)
-        for task in claimed:
+        for task in self._one_suspect(claimed):
             self.pool.submit(task)
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
@@ -90,6 +91,21 @@ class Dispatcher(Service):
         names = {task.queue_name for task in claimed}
         self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
         return claimed
+
+    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Return what may run now; the rest goes back for a moment, uncharged.
+
+        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, so that an
+        innocent one is not charged again and again for its neighbour (CASES B5).
+        """
+        suspects = [task for task in claimed if task.crashes]
+        if not suspects:
+            return claimed
+        one_runs = any(execution.claimed.crashes for execution in self.pool.executions)
+        late = suspects if one_runs else suspects[1:]
+        if late:
+            self.store.release(late, delay=SUSPECT_SECONDS)
+        return [task for task in claimed if task not in late]
 
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.

@@ -34,7 +34,7 @@ class Heartbeat(Service):
     def _began(self) -> None:
         beat = time.monotonic()  # before the statement: the lease cannot begin later than that
         self.row = self.register()
-        self._last_beat = beat
+        self._last_beat = self._steady_since = beat
 
     @property
     def owner(self) -> Owner | None:
@@ -45,13 +45,26 @@ class Heartbeat(Service):
     def lease_is_good(self) -> bool:
         return time.monotonic() - self._last_beat < self.lease * MOST_OF_THE_LEASE
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether this worker has beaten without a gap for longer than any other takes to beat again.
+
+        After an outage of the database all leases are over, and the first to come back must not take the tasks of
+        the living, its own among them, for those of the dead.
+        """
+        return self.lease_is_good and time.monotonic() - self._steady_since > self.interval
+
     def run_once(self, now: datetime | None = None) -> float:
         beat = time.monotonic()
         if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now):
+            if beat - self._last_beat > 2 * self.interval:
+                self._steady_since = beat
             self._last_beat = beat
         else:
             # Silent for too long: others have taken its tasks.
             self.pool.ask_to_stop(StopReason.LEASE_LOST)
+            if self.stopping:
+                return self.interval  # it will claim no more, so it needs no new row
             self._began()
         if self.pool.busy:
             self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(self.row.pk))

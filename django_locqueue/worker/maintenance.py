@@ -11,13 +11,15 @@ from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH
 
 PRUNE_SECONDS = 60
+LEAST_SECONDS = 0.1
 LONGEST_SECONDS = 1.0  # a task that is due earlier than the one we wait for may be enqueued meanwhile
 
 
 class Maintenance(Service):
     """Every worker runs it; rows that another holds are skipped, so more workers only share the work.
 
-    ``on_ready()`` is called when tasks became ready.
+    ``on_ready()`` is called when tasks became ready. ``may_rescue()``: whether who is silent can be told from who is
+    dead; not just after an outage.
     """
 
     name = "maintenance"
@@ -29,12 +31,14 @@ class Maintenance(Service):
         max_crashes: int,
         retention: Mapping[str, float | None],
         on_ready: Callable[[], None],
+        may_rescue: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__()
         self.store = store
         self.max_crashes = max_crashes
         self.retention = retention
         self.on_ready = on_ready
+        self.may_rescue = may_rescue
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = 0.0
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
@@ -44,7 +48,7 @@ class Maintenance(Service):
         if more:
             return 0
         due = self.store.next_due(now=now)
-        until_rescue = self._next_rescue - time.monotonic()
+        until_rescue = max(LEAST_SECONDS, self._next_rescue - time.monotonic())
         return max(0.0, min(LONGEST_SECONDS, until_rescue, LONGEST_SECONDS if due is None else due))
 
     def _promote(self, now: datetime | None) -> bool:
@@ -54,7 +58,7 @@ class Maintenance(Service):
         return promoted == BATCH
 
     def _rescue(self, now: datetime | None) -> bool:
-        if time.monotonic() < self._next_rescue:
+        if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
         self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
         rescued = self.store.rescue(max_crashes=self.max_crashes, now=now)

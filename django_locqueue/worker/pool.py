@@ -15,14 +15,12 @@ from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
-Work = Callable[[], None]
-
 
 class Pool:
     """Slots for running tasks.
 
     Called on the slot's thread: ``on_end(execution)`` when a run has ended and still counts as busy, so that whoever
-    waits for an idle pool finds its outcome; ``on_free()`` when the slot is free.
+    waits for an idle pool finds its outcome; ``on_free()`` when the slot is free; ``between_tasks()`` before the next.
     """
 
     def __init__(
@@ -31,14 +29,16 @@ class Pool:
         executor: Executor,
         on_end: Callable[[Execution], None],
         on_free: Callable[[], None],
+        between_tasks: Callable[[], None] = lambda: None,
         table: SlotTable | None = None,
     ) -> None:
         self.size = size
         self.executor = executor
         self.on_end = on_end
         self.on_free = on_free
+        self.between_tasks = between_tasks
         self.table = table
-        self._inbox: SimpleQueue[Execution | Work | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
         self._executions: dict[tuple[int, int], Execution] = {}
@@ -67,10 +67,6 @@ class Pool:
         with self._changed:
             self._executions[execution.key] = execution
         self._inbox.put(execution)
-
-    def call(self, work: Work) -> None:
-        """Do something small on a thread of the pool, where user code may run."""
-        self._inbox.put(work)
 
     def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
         """Let the running tasks know that they should stop; all, or those of the given ids."""
@@ -133,10 +129,8 @@ class Pool:
                 if work is None:
                     return
                 try:
-                    if isinstance(work, Execution):
-                        self._run(work, slot)
-                    else:
-                        work()
+                    self.between_tasks()
+                    self._run(work, slot)
                 except BaseException:
                     logger.exception("A fault outside any task; the slot goes on.")
         finally:

@@ -24,8 +24,10 @@ def is_child() -> bool:
 def run_parent() -> int:
     """Run this command again as a child, again and again while its code changes; return its exit code."""
     child: subprocess.Popen[bytes] | None = None
+    received: list[int] = []
 
     def pass_on(number: int, frame: Any) -> None:
+        received.append(number)
         # A terminal sends Ctrl+C to the child as well.
         if child is not None and number != signal.SIGINT:
             child.send_signal(number)
@@ -38,8 +40,8 @@ def run_parent() -> int:
             autoreload.get_child_arguments(), env=environment, close_fds=False
         )
         code = child.wait()
-        if code != CODE_CHANGED:
-            return code
+        if code != CODE_CHANGED or received:  # a signal may have come while no child was there to hear it
+            return 0 if code == CODE_CHANGED else code
 
 
 def run_child(worker: Worker) -> int:

@@ -27,7 +27,7 @@ def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
 
 @contextmanager
 def passed_signals(handle: Callable[[int], None]) -> Iterator[None]:
-    """Call ``handle(number)`` for each stop signal.
+    """Call ``handle(number)`` for each stop signal, between two instructions of the main thread: it must take no lock.
 
     Only the main thread can install handlers; elsewhere (tests, another thread) nothing is installed (CASES F2).
     """

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError
+from django.db import Error
 from django.utils.autoreload import get_child_arguments
 
 from django_locqueue import signals
@@ -49,7 +49,7 @@ class Supervisor:
         self.drain = drain
         self.children = [Child(command) for command in commands]
         self._received: list[int] = []
-        self._wake = threading.Event()
+        self._tick = threading.Event()  # never set: a signal handler must not take its lock
 
     def pass_on(self, number: int) -> None:
         """Send a signal to every child, and start no more. Called by a signal handler."""
@@ -58,7 +58,6 @@ class Supervisor:
             child.start_at = None
             if child.process is not None:
                 child.process.send_signal(number)
-        self._wake.set()
 
     def run(self) -> int:
         """Serve until every child has ended for good; return the first exit code that is not 0."""
@@ -71,8 +70,7 @@ class Supervisor:
                     self._start(child)
             if all(child.process is None and child.start_at is None for child in self.children):
                 return next((code for code in codes if code), 0)
-            self._wake.wait(LOOK_SECONDS)
-            self._wake.clear()
+            self._tick.wait(LOOK_SECONDS)
 
     def _start(self, child: Child) -> None:
         child.table.clear()
@@ -105,7 +103,7 @@ class Supervisor:
             rescued = self.store.give_up_worker(
                 child.table.worker_id, running=child.table.running(), max_crashes=self.max_crashes
             )
-        except DatabaseError:
+        except Error:
             logger.exception("A worker process died (%d); its tasks are taken back when its lease is over.", code)
             return
         finally:

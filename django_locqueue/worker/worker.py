@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from django.db import DatabaseError
+from django.db import Error
 
 from django_locqueue import __version__, conf, signals
 from django_locqueue.backend import LocQueueBackend
@@ -17,7 +17,8 @@ from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import Service, close_connections
 from django_locqueue.worker.acker import Acker
-from django_locqueue.worker.dispatcher import Dispatcher
+from django_locqueue.worker.announcer import Announcer
+from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
@@ -27,6 +28,9 @@ from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
+IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
+LOOK_SECONDS = 0.1  # how soon a stop signal is seen
+FORCED_SECONDS = 0.5  # for each step of the end after a second signal
 LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
 COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
 
@@ -54,8 +58,14 @@ class Worker:
         self.store = backend.store
         self.options = options
         self.executor = Executor(backend)
+        self.announcer = Announcer()
         self.pool = Pool(
-            options.threads, self.executor, on_end=self._on_end, on_free=self._on_free, table=options.table
+            options.threads,
+            self.executor,
+            on_end=self._on_end,
+            on_free=self._on_free,
+            between_tasks=self.announcer.help,
+            table=options.table,
         )
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
         self.heartbeat = Heartbeat(self.store, self.pool, self._register)
@@ -73,20 +83,29 @@ class Worker:
             max_crashes=backend.max_crashes,
             retention=backend.retention,
             on_ready=self.dispatcher.wake,
+            may_rescue=lambda: self.heartbeat.is_steady,
         )
-        self._stop = threading.Event()
-        self._forced = threading.Event()
+        self._stop_requests: list[float] = []
         self.finished = threading.Event()
+        self._tick = threading.Event()  # never set: a signal handler must not take its lock
         self._parent = os.getppid()
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
     def services(self) -> tuple[Service, ...]:
-        return (self.acker, self.heartbeat, self.dispatcher, self.maintenance)
+        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance)
 
     def request_stop(self) -> None:
-        """Stop gracefully; a second call stops at once."""
-        (self._forced if self._stop.is_set() else self._stop).set()
+        """Stop gracefully; a second call stops at once. Takes no lock: signal handlers call it."""
+        self._stop_requests.append(time.monotonic())
+
+    @property
+    def is_stopping(self) -> bool:
+        return bool(self._stop_requests)
+
+    @property
+    def is_forced(self) -> bool:
+        return len(self._stop_requests) > 1
 
     def run(self) -> int:
         try:
@@ -102,7 +121,9 @@ class Worker:
 
     def _serve(self) -> bool:
         """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
-        while not self._stop.wait(0.05 if self.options.drain else 0.5):
+        quiet_since, ended = time.monotonic(), 0
+        while not self.is_stopping:
+            self._tick.wait(0.05 if self.options.drain else LOOK_SECONDS)
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self._parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -112,7 +133,20 @@ class Worker:
                 return False
             if self.options.drain and self._is_drained():
                 return True
+            if self.pool.busy or self.pool.ended != ended:
+                quiet_since, ended = time.monotonic(), self.pool.ended
+            elif time.monotonic() - quiet_since >= IDLE_SECONDS:
+                quiet_since = time.monotonic()
+                self._say_idle()
         return True
+
+    def _say_idle(self) -> None:
+        try:
+            due = self.store.next_due()
+        except Error:
+            close_connections()  # the services say that the database is away
+        else:
+            signals.worker_idle.send_robust(type(self), worker=self.heartbeat.row, due=due)
 
     def _is_drained(self) -> bool:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
@@ -120,13 +154,13 @@ class Worker:
         try:
             ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
             due = self.store.next_due()
-        except DatabaseError:
+        except Error:
             close_connections()  # the services say it in the log, and wait for it
             return False
         if ready:
             self.dispatcher.wake()
-        if due is not None and due <= 0:
-            self.maintenance.wake()  # its time came before it was promoted
+        if due is not None and due <= SUSPECT_SECONDS:
+            self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
             return False
         return not ready and not self.pool.busy
 
@@ -136,31 +170,37 @@ class Worker:
 
     def _shut_down(self) -> None:
         """Stop claiming, let tasks finish, ask the rest to stop, give back what still runs, write it all, leave."""
+        grace_end = time.monotonic() + self.options.grace_seconds
+        end = grace_end + COOPERATION_SECONDS + LAST_WORDS_SECONDS
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        self.dispatcher.stop(LAST_WORDS_SECONDS)
+        self.dispatcher.stop(self._until(end))
         self.dispatcher.give_back_unstarted()
-        running = self.pool.busy
         signals.worker_stopping.send_robust(
-            type(self), worker=self.heartbeat.row, running=running, grace=self.options.grace_seconds
+            type(self), worker=self.heartbeat.row, running=self.pool.busy, grace=self.options.grace_seconds
         )
-        self._wait_idle(self.options.grace_seconds)
+        self._wait_idle(grace_end)
         if self.pool.busy:
             self.pool.ask_to_stop(StopReason.SHUTDOWN)
-            self._wait_idle(COOPERATION_SECONDS)
-        self.maintenance.stop(LAST_WORDS_SECONDS)
-        self.acker.stop(LAST_WORDS_SECONDS)
+            self._wait_idle(time.monotonic() + COOPERATION_SECONDS)
+        self.maintenance.stop(self._until(end))
+        self.heartbeat.stop(self._until(end))
+        self.acker.stop(self._until(end))
         left = self.pool.executions
         self.is_stuck = bool(left)
-        _within(LAST_WORDS_SECONDS, partial(self._last_words, left))
-        self.heartbeat.stop(LAST_WORDS_SECONDS)
-        self.pool.stop(timeout=0.1 if left else LAST_WORDS_SECONDS)
+        _within(self._until(end), partial(self._last_words, left))
+        self.announcer.drain(self._until(end))
+        self.announcer.stop(self._until(end))
+        self.pool.stop(0.1 if left else self._until(end))
         signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
 
-    def _wait_idle(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and not self._forced.is_set():
-            if self.pool.wait_idle(min(0.1, max(0.0, until - time.monotonic()))):
+    def _until(self, end: float) -> float:
+        """Return the seconds that a step of the end may take: a database that hangs must not hold up all of them."""
+        return min(FORCED_SECONDS if self.is_forced else LAST_WORDS_SECONDS, max(0.1, end - time.monotonic()))
+
+    def _wait_idle(self, end: float) -> None:
+        while time.monotonic() < end and not self.is_forced:
+            if self.pool.wait_idle(min(LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 return
 
     def _last_words(self, left: list[Execution]) -> None:
@@ -170,7 +210,7 @@ class Worker:
             if left:
                 self.store.release([execution.claimed for execution in left])
             self.store.stop_worker(self.heartbeat.row.pk)
-        except DatabaseError:
+        except Error:
             logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
         finally:
             close_connections()
@@ -196,10 +236,10 @@ class Worker:
         self.dispatcher.slot_freed()
 
     def _on_stored(self, execution: Execution, accepted: bool) -> None:
-        self.pool.call(partial(self._announce, execution, accepted))
+        self.announcer.put(partial(self._announce, execution, accepted))
 
     def _announce(self, execution: Execution, accepted: bool) -> None:
-        """Tell receivers, on a thread of the pool: theirs is user code, which must not hold up the acker."""
+        """Tell receivers, on the announcer's thread."""
         sender, outcome, claimed = type(self.backend), execution.outcome, execution.claimed
         if not accepted:
             signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)

@@ -52,6 +52,7 @@ class FakeStore:
         self.ready = []
         self.wanted = []
         self.running = []
+        self.released = []
 
     def ack(self, outcomes, now=None):
         if self.failing:
@@ -62,7 +63,8 @@ class FakeStore:
         self.writes.append([task.id for task, _ in outcomes])
         return {task.id for task, _ in outcomes} - self.refused
 
-    def release(self, tasks, now=None):
+    def release(self, tasks, delay=0, now=None):
+        self.released += tasks
         self.writes.append([("released", task.id) for task in tasks])
         return {task.id for task in tasks}
 

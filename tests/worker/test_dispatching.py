@@ -153,10 +153,42 @@ def test_a_fault_outside_any_task_does_not_end_the_thread(caplog):
         raise SystemExit(1)
 
     stage = Stage(size=1)
-    stage.pool.call(broken)
+    stage.pool.on_free = broken
     stage.pool.submit(claimed(1))
+    stage.pool.submit(claimed(2))
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)
     assert stage.pool.dead_threads == 0
     stage.pool.stop(10)
     assert "A fault outside any task" in caplog.text
+
+
+def test_a_task_that_comes_back_while_its_first_run_goes_on_is_another_execution(stage):
+    first, second = claimed(1), claimed(1)._replace(claim_no=claimed(1).claim_no + 1)
+    stage.pool.submit(first)
+    stage.pool.submit(second)
+    assert stage.pool.busy == 2
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    assert sorted(execution.key for execution in stage.ended) == sorted([first[:2], second[:2]])
+
+
+def test_tasks_whose_worker_died_run_one_at_a_time(stage):
+    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=2)]
+    stage.dispatcher.run_once()
+    assert [execution.claimed.id for execution in stage.pool.executions] == [1]
+    assert [task.id for task in stage.store.released] == [2]
+
+
+def test_no_task_whose_worker_died_joins_another_that_runs(stage):
+    stage.store.ready = [claimed(1)._replace(crashes=1)]
+    stage.dispatcher.run_once()
+    stage.store.ready = [claimed(2)._replace(crashes=1)]
+    stage.dispatcher.run_once()
+    assert [task.id for task in stage.store.released] == [2]
+
+
+def test_a_task_whose_worker_died_runs_beside_others(stage):
+    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)]
+    stage.dispatcher.run_once()
+    assert stage.pool.busy == 2

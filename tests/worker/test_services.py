@@ -11,6 +11,7 @@ from django_locqueue import signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.service import Service
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.announcer import MOST_WAITING, Announcer
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
@@ -237,3 +238,67 @@ def test_maintenance_sleeps_until_the_next_task_is_due(maintenance):
     maintenance.run_once()
     tasks.add.using(run_after=timezone.now() + timedelta(seconds=0.5)).enqueue(1)
     assert maintenance.run_once() <= 0.5
+
+
+def test_a_worker_that_stops_and_was_given_up_makes_no_new_row(heartbeat):
+    Worker.objects.update(stopped_at=timezone.now())
+    heartbeat.stopping = True
+    heartbeat.run_once()
+    assert Worker.objects.count() == 1
+
+
+def test_a_worker_that_has_just_begun_does_not_judge_who_is_dead(heartbeat):
+    assert not heartbeat.is_steady
+    heartbeat._steady_since -= heartbeat.interval + 1
+    assert heartbeat.is_steady
+
+
+def test_a_worker_that_comes_back_from_an_outage_does_not_judge_who_is_dead(heartbeat):
+    heartbeat._steady_since -= 100
+    heartbeat._last_beat -= 3 * heartbeat.interval
+    heartbeat.run_once()
+    assert heartbeat.lease_is_good
+    assert not heartbeat.is_steady
+
+
+def test_nothing_is_rescued_while_the_dead_cannot_be_told_from_the_silent(db):
+    store = our_backend().store
+    dead = store.register_worker("dead:1", lease=0)
+    tasks.add.enqueue(1)
+    assert store.claim(Owner(dead.pk, "dead:1"), 1)
+    steady = False
+    maintenance = Maintenance(store, max_crashes=3, retention={}, on_ready=lambda: None, may_rescue=lambda: steady)
+    maintenance.run_once()
+    assert Task.objects.running().count() == 1
+    steady = True
+    maintenance.run_once()
+    assert Task.objects.running().count() == 0
+
+
+def test_announcements_do_not_wait_for_slots():
+    told = []
+    announcer = Announcer()
+    announcer.put(lambda: told.append(1))
+    announcer.start()
+    announcer.drain(10)
+    announcer.stop(10)
+    assert told == [1]
+
+
+def test_slots_help_when_receivers_are_slower_than_tasks():
+    told = []
+    announcer = Announcer()
+    for number in range(MOST_WAITING + 2):
+        announcer.put(lambda number=number: told.append(number))
+    announcer.help()
+    assert told == [0, 1]
+
+
+def test_an_announcement_that_fails_does_not_keep_the_next(caplog):
+    told = []
+    announcer = Announcer()
+    announcer.put(lambda: 1 / 0)
+    announcer.put(lambda: told.append(1))
+    announcer.run_once()
+    assert told == [1]
+    assert "ZeroDivisionError" in caplog.text

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 
 from django_locqueue import __version__, compat, conf
 from django_locqueue.backend import LocQueueBackend
@@ -80,7 +80,7 @@ class Command(BaseCommand):
             try:
                 worker = Worker(backend, options)
                 self._introduce(backend, options, verbosity)
-            except DatabaseError as error:
+            except Error as error:
                 return self._unavailable(backend, error)
             for _ in received:
                 worker.request_stop()
@@ -101,13 +101,13 @@ class Command(BaseCommand):
         with shutdown.passed_signals(supervisor.pass_on):
             try:
                 self._introduce(backend, worker, options["verbosity"], processes)
-            except DatabaseError as error:
+            except Error as error:
                 return self._unavailable(backend, error)
             finally:
                 connections.close_all()
             return supervisor.run()
 
-    def _unavailable(self, backend: LocQueueBackend, error: DatabaseError) -> int:
+    def _unavailable(self, backend: LocQueueBackend, error: Error) -> int:
         self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
         self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
         return UNAVAILABLE
