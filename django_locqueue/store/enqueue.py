@@ -1,6 +1,7 @@
 """Storing calls: one statement for one, a few for thousands."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from django_locqueue.models import State, Task
@@ -9,12 +10,14 @@ from django_locqueue.store.values import Call, Enqueued
 
 BATCH = 1000  # rows a statement: 11 parameters each, under PostgreSQL's 65,535 and SQLite's 32,766
 
-_COLUMNS = (
-    "state, run_after, enqueued_at, "
-    "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata, "
+CALL_COLUMNS = "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata"
+COLUMNS = (
+    f"state, run_after, enqueued_at, {CALL_COLUMNS}, "
     "attempt, crashes, claim_no, worker_ids, error_class, error_message, cancel_requested"
 )
-_CONSTANTS = "0, 0, 0, '', '', '', FALSE"
+CONSTANTS = "0, 0, 0, '', '', '', FALSE"
+
+columns_of = attrgetter(*CALL_COLUMNS.split(", "))
 
 
 class Enqueuing(StoreBase):
@@ -57,14 +60,6 @@ class Enqueuing(StoreBase):
                 state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
                 times = f"{state}, {at}, {now}"
                 params += [due, due]
-            rows.append(f"({times}, %s, %s, %s, %s, %s, %s, %s, {_CONSTANTS})")
-            params += [
-                call.task_path,
-                call.args_kwargs,
-                call.queue_name,
-                call.priority,
-                call.max_attempts,
-                call.backend_alias,
-                call.metadata,
-            ]
-        return f"INSERT INTO {Task._meta.db_table} ({_COLUMNS}) VALUES {', '.join(rows)}", params
+            rows.append(f"({times}, %s, %s, %s, %s, %s, %s, %s, {CONSTANTS})")
+            params += columns_of(call)
+        return f"INSERT INTO {Task._meta.db_table} ({COLUMNS}) VALUES {', '.join(rows)}", params

@@ -5,11 +5,13 @@ from datetime import datetime
 
 from django.db import DatabaseError
 
+from django_locqueue import clock
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
+from django_locqueue.store.enqueue import CALL_COLUMNS, COLUMNS, CONSTANTS, columns_of
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Claimed
+from django_locqueue.store.values import Call, Claimed, Enqueued
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
 _TRANSIENT = {"40P01", "40001"}
@@ -23,6 +25,28 @@ class PostgreSQLStore(Store):
 
     def is_transient(self, error: DatabaseError) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
+
+    def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
+        """Many rows from one array for each column: a quarter of the time of as many parameter lists."""
+        if len(calls) == 1:
+            return super()._insert(calls)
+        now = clock.now_sql(self.connection)
+        rows = self.fetch(
+            f"""
+            INSERT INTO {TABLE} ({COLUMNS})
+            SELECT CASE WHEN call.run_after > {now} THEN 'scheduled' ELSE 'ready' END,
+              COALESCE(call.run_after, {now}), {now}, {_CALL}, {CONSTANTS}
+            FROM unnest(%s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[], %s::text[],
+              %s::text[]) WITH ORDINALITY AS call (run_after, {CALL_COLUMNS}, position)
+            ORDER BY call.position
+            RETURNING id, state, run_after, enqueued_at
+            """,
+            [
+                [None if call.run_after is None else self.dump_time(call.run_after) for call in calls],
+                *map(list, zip(*map(columns_of, calls), strict=True)),
+            ],
+        )
+        return [Enqueued(*row) for row in sorted(rows)]
 
     @repeated
     def claim_from(
@@ -67,4 +91,5 @@ class PostgreSQLStore(Store):
         return {row[0] for row in rows}
 
 
+_CALL = ", ".join(f"call.{column}" for column in CALL_COLUMNS.split(", "))
 _QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))
