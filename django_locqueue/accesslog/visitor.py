@@ -19,11 +19,9 @@ CHOICES = (IF_LOADED, SESSION, ALWAYS)
 def loaded_user_id(request: HttpRequest) -> Any:
     """Return the primary key of the user that something already loaded, else None. No query."""
     known = request.__dict__
-    if "_cached_user" in known or "_acached_user" in known:  # where AuthenticationMiddleware keeps it, sync and async
-        for name in ("_cached_user", "_acached_user"):
-            key = getattr(known.get(name), "pk", None)
-            if key is not None:
-                return key
+    for name in ("_cached_user", "_acached_user"):  # where AuthenticationMiddleware keeps it, sync and async
+        if name in known and (key := getattr(known[name], "pk", None)) is not None:
+            return key
     # What login() and REST framework put in place of the lazy user.
     user = known.get("user")
     return None if user is None or isinstance(user, LazyObject) else getattr(user, "pk", None)
