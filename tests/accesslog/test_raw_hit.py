@@ -108,7 +108,7 @@ def test_whatever_a_view_sets_is_enqueued_or_dropped_alone(
     configure(ACTION=lambda request, response: action if request.path == "/odd/" else "good")
 
     def view(request):
-        response: Any = HttpResponse("hello")
+        response = HttpResponse("hello")
         if request.path == "/odd/":
             response.status_code = status
             response.headers = {"Content-Length": length}
