@@ -97,8 +97,8 @@ def _action(action: Any) -> Iterator[CheckMessage]:
     if isinstance(action, str):
         try:
             action = import_string(action)
-        except ImportError as error:
-            reason = f" It cannot be imported: {error}."
+        except (Exception, SystemExit) as error:  # whatever the module does while it is imported
+            reason = f" It cannot be imported: {error!r}."
     if action is not None and not callable(action):
         yield Error(
             f"{setting('ACTION')} is {action!r}.{reason}",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from django_locqueue.conf import Section
@@ -13,7 +14,7 @@ access_log = Section(
     {
         "ENABLED": True,
         "MODE": "buffered",  # or "direct": enqueue inside the request, for those who cannot lose a hit
-        "BUFFER_SIZE": 10_000,  # hits held while they cannot be sent; about 5 MB
+        "BUFFER_SIZE": 10_000,  # hits held while they cannot be sent; about 10 MB, 100 if all their headers are endless
         "BATCH": 500,  # hits in one task
         "INTERVAL_SECONDS": 1.0,  # a hit waits at most this long for its batch
         "EXIT_TIMEOUT_SECONDS": 2.0,  # what sending the rest may take when the process ends
@@ -61,8 +62,25 @@ def geo(key: str) -> Any:
 def until_settings_change(build: Callable[[], Built]) -> Callable[[], Built]:
     """Build a value from settings once, and again after ``override_settings``.
 
-    A request cannot afford to walk ``LOCQUEUE`` a dozen times.
+    A request cannot afford to walk ``LOCQUEUE`` a dozen times. Nor to fail at it each time: settings of which nothing
+    can be built are remembered, too, and raise ImproperlyConfigured.
     """
-    cached = cache(build)
-    setting_changed.connect(lambda **_: cached.cache_clear(), weak=False)
-    return cached
+
+    failures: list[Exception] = []
+
+    @cache
+    def built() -> Built:
+        if failures:
+            raise ImproperlyConfigured('LOCQUEUE["ACCESS_LOG"] cannot be used; run `check`.') from failures[0]
+        try:
+            return build()
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    def forget(**_: Any) -> None:
+        failures.clear()
+        built.cache_clear()
+
+    setting_changed.connect(forget, weak=False)
+    return built

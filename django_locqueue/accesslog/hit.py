@@ -17,7 +17,7 @@ USER_ID_LENGTH = 64
 CUT = "…"
 MAX_STATUS = 32_767  # the smallest column type that Django offers
 MAX_DURATION_MS = 1e9  # eleven days
-MAX_BYTES = 2**63 - 1
+MAX_BIGINT = 2**63 - 1
 
 Number = TypeVar("Number", int, float)
 
@@ -26,13 +26,16 @@ _unstorable = re.compile("[\x00\ud800-\udfff]")
 
 
 class Hit(NamedTuple):
-    """A request that was answered; every field fits its column.
+    """A request that was answered; every field fits its column, and is of exactly the type that is written here.
+
+    The queue refuses subclasses, since JSON would lose them: an ``HTTPStatus`` is no ``int``, a ``SafeString`` no
+    ``str``.
 
     A named tuple, since building one takes a third of a frozen dataclass's time. The fields' order is the stored
     form: add at the end, with a default, so that hits which wait in the queue during a deploy stay readable.
     """
 
-    id: str  # made in the request, so that storing a hit twice is noticed
+    id: str  # made before the first try to enqueue the hit, so that storing it twice is noticed
     time: float  # seconds since 1970, when the request came
     ip: str | None
     user_id: int | str | None
@@ -66,46 +69,64 @@ def new_id() -> str:
     return os.urandom(16).hex()
 
 
+def exact_text(value: Any) -> str:
+    """Return ``value`` as a ``str`` and no subclass of it; nothing for None. Raises what its ``__str__`` raises."""
+    if value is None:
+        return ""
+    # str() alone returns what __str__ does, which for a SafeString, a lazy one too, is itself.
+    return str.__str__(value if isinstance(value, str) else str(value))
+
+
 def text(value: Any, length: int) -> str:
     """Return ``value`` as text that any database takes, cut to ``length`` characters with a mark."""
-    if not isinstance(value, str):
-        value = "" if value is None else str(value)
-    kept: str = value if len(value) <= length else value[: length - 1] + CUT
+    kept = value if type(value) is str else exact_text(value)
+    if len(kept) > length:
+        kept = kept[: length - 1] + CUT
     if kept.isascii() and "\x00" not in kept:  # nearly all, at a tenth of the price
         return kept
     return _unstorable.sub("\ufffd", kept)
 
 
-def number(value: Number, most: Number) -> Number:
-    """Return ``value`` between 0 and ``most``; 0 for what is not a number."""
-    if 0 <= value <= most:
-        return value
-    return most if value > most else type(most)(0)
+def number(value: Any, most: Number) -> Number:
+    """Return ``value`` between 0 and ``most``, and of the type of ``most``; 0 for what is no number."""
+    kind = type(most)
+    try:
+        exact = kind(value)
+    except OverflowError:  # infinity
+        return most
+    except Exception:  # an object's own __int__ may raise anything
+        return kind(0)
+    if 0 <= exact <= most:
+        return exact
+    return most if exact > most else kind(0)
 
 
 def content_length(value: str | None) -> int | None:
     """Return the header's number of bytes, or None if it is missing or no number."""
     if not value or len(value) > 19 or not (value.isascii() and value.isdigit()):
         return None
-    return min(int(value), MAX_BYTES)
+    return min(int(value), MAX_BIGINT)
 
 
 def referer(value: Any) -> str:
     """Return the referring page without what may be secret: query, fragment, user name and password."""
-    if not value:
-        return ""
-    page = text(value, 4096).partition("?")[0].partition("#")[0]
+    page = exact_text(value).partition("?")[0].partition("#")[0]
     scheme, separator, rest = page.partition("://")
-    if separator and "@" in rest:
+    if separator:
         host, slash, path = rest.partition("/")
-        page = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+        host = host.rpartition("@")[2]
+        # No host is that long: it is a password that was cut before its "@".
+        page = f"{scheme}://{host if len(host) <= HOST_LENGTH else CUT}{slash}{path}"
     return text(page, REFERER_LENGTH)
 
 
 def user_id(value: Any) -> int | str | None:
     """Return a user's primary key as JSON holds it; None for one that no column would hold."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    key = str(value)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        key = int(value)
+        return key if abs(key) <= MAX_BIGINT else None
+    name = exact_text(value)
     # A cut key would be another user's.
-    return key if 0 < len(key) <= USER_ID_LENGTH and not _unstorable.search(key) else None
+    return name if 0 < len(name) <= USER_ID_LENGTH and not _unstorable.search(name) else None

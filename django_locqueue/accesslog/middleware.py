@@ -11,8 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from django_locqueue.accesslog import hit as limits
-from django_locqueue.accesslog.client_ip import client_ip
-from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.raw_hit import capture
 from django_locqueue.accesslog.recorder import recorder
 from django_locqueue.accesslog.rules import Rules, current_rules
 from django_locqueue.accesslog.throttled import ThrottledLogger
@@ -68,7 +67,7 @@ class AccessLogMiddleware:
 
 
 def record(
-    request: HttpRequest, response: HttpResponseBase | None, status: int, started: float, *, may_block: bool = True
+    request: HttpRequest, response: HttpResponseBase | None, status: Any, started: float, *, may_block: bool = True
 ) -> None:
     """Hand the request to the recorder; never raises. ``started``: by ``perf_counter``."""
     try:
@@ -77,7 +76,8 @@ def record(
         if not rules.wants(request):
             return
         user = _user_id(request, rules) if may_block else None
-        hit = make_hit(request, response, status, duration, user, rules)
+        action = None if rules.action is None else _action(request, response, rules.action)
+        hit = capture(request, response, status, duration, user, action, rules)
         if rules.direct and may_block:
             recorder.record_now(hit)
         else:
@@ -86,14 +86,16 @@ def record(
         _note_error()
 
 
-async def arecord(request: HttpRequest, response: HttpResponseBase, status: int, started: float) -> None:
+async def arecord(request: HttpRequest, response: HttpResponseBase, status: Any, started: float) -> None:
     """``record`` on an event loop."""
     try:
         duration = time.perf_counter() - started
         rules = current_rules()
         if not rules.wants(request):
             return
-        hit = make_hit(request, response, status, duration, await _auser_id(request, rules), rules)
+        user = await _auser_id(request, rules)
+        action = None if rules.action is None else _action(request, response, rules.action)
+        hit = capture(request, response, status, duration, user, action, rules)
         if rules.direct:
             await recorder.arecord_now(hit)
         else:
@@ -102,53 +104,27 @@ async def arecord(request: HttpRequest, response: HttpResponseBase, status: int,
         _note_error()
 
 
-def make_hit(
-    request: HttpRequest, response: HttpResponseBase | None, status: int, duration: float, user: Any, rules: Rules
-) -> Hit:
-    """Return what is kept of the request, cleaned and cut. ``duration``: seconds."""
-    meta = request.META
-    match = request.resolver_match
-    return Hit(
-        id=limits.new_id(),
-        time=time.time() - duration,
-        ip=client_ip(meta, rules.trust),
-        user_id=limits.user_id(user),
-        method=limits.text(request.method, limits.METHOD_LENGTH),
-        # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
-        host=limits.text(meta.get("HTTP_HOST") or meta.get("SERVER_NAME"), limits.HOST_LENGTH),
-        path=limits.text(request.path, limits.PATH_LENGTH),
-        action=limits.text(_action(request, response, rules), limits.ACTION_LENGTH),
-        route=limits.text(match and match.route, limits.ROUTE_LENGTH),
-        status=limits.number(status, limits.MAX_STATUS),
-        duration_ms=limits.number(duration * 1000, limits.MAX_DURATION_MS),
-        bytes=None if response is None else limits.content_length(response.headers.get("Content-Length")),
-        user_agent=limits.text(meta.get("HTTP_USER_AGENT"), limits.USER_AGENT_LENGTH),
-        referer=limits.referer(meta.get("HTTP_REFERER")),
-        streaming=response is not None and response.streaming,
-    )
-
-
-def _action(request: HttpRequest, response: HttpResponseBase | None, rules: Rules) -> Any:
-    if rules.action is not None:
-        try:
-            return rules.action(request, response)
-        except Exception:  # the project's code; the hit is worth keeping without its name
-            logger.failure('LOCQUEUE["ACCESS_LOG"]["ACTION"] raised; the URL name is used.')
-    match = request.resolver_match
-    return match.view_name if match else ""
-
-
-def _user_id(request: HttpRequest, rules: Rules) -> Any:
+def _action(request: HttpRequest, response: HttpResponseBase | None, name: Callable[..., Any]) -> str | None:
     try:
-        return user_id(request, rules.user)
+        return limits.exact_text(name(request, response))
+    except Exception:  # the project's code; the hit is worth keeping without its name
+        logger.failure('LOCQUEUE["ACCESS_LOG"]["ACTION"] raised; the URL name is used.')
+        return None
+
+
+def _user_id(request: HttpRequest, rules: Rules) -> int | str | None:
+    try:
+        key = user_id(request, rules.user)
+        return None if key is None else limits.user_id(key)
     except Exception:  # the session's database is down; the rest of the hit is not
         _note_user_error()
         return None
 
 
-async def _auser_id(request: HttpRequest, rules: Rules) -> Any:
+async def _auser_id(request: HttpRequest, rules: Rules) -> int | str | None:
     try:
-        return await auser_id(request, rules.user)
+        key = await auser_id(request, rules.user)
+        return None if key is None else limits.user_id(key)
     except Exception:
         _note_user_error()
         return None

@@ -15,16 +15,22 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from django.db import close_old_connections, connections
+from django.db import DataError, Error, IntegrityError, close_old_connections, connections
 
 from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.delivery import aenqueue_hits, enqueue_hits
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
 
 LONGEST_BACKOFF_SECONDS = 60.0
+
+# Trouble that passes: everything is kept and tried again. Whatever else the queue raises is about what it was given,
+# and would be raised for ever.
+OUTAGE = (Error, OSError)
+REFUSAL = (DataError, IntegrityError)  # database errors that are about the values, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,8 @@ class Counts:
 
     sent: int = 0
     dropped: int = 0  # the buffer was full
-    failures: int = 0  # tries to enqueue a batch that failed
+    refused: int = 0  # could not be cleaned, or the queue would never take it
+    failures: int = 0  # tries to enqueue that failed, because the database could not be used
     errors: int = 0  # requests that could not be made into a hit
 
 
@@ -74,8 +81,10 @@ class Recorder:
         """Start empty: at first, and in a forked child, whose hits so far are the parent's to send."""
         self.counts = Counts()
         self._pid = os.getpid()
-        self._hits: deque[Hit] = deque()
-        self._unsent: list[Hit] = []  # the batch that is being sent; kept until that worked
+        self._hits: deque[RawHit | Hit] = deque()
+        # The batch that is being sent; kept, with the ids of its hits, until that worked: a try that failed may have
+        # reached the database all the same.
+        self._unsent: list[Hit] = []
         self._outage = 0  # failed tries since the last that worked
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -89,7 +98,7 @@ class Recorder:
         """How many hits wait to be sent."""
         return len(self._hits) + len(self._unsent)
 
-    def record(self, hit: Hit) -> None:
+    def record(self, hit: RawHit | Hit) -> None:
         """Buffer the hit. Microseconds; past ``BUFFER_SIZE`` one is dropped and counted."""
         if self._pid != os.getpid():  # forked by C code that did not tell Python
             self._begin()
@@ -103,49 +112,71 @@ class Recorder:
             with suppress(IndexError):  # the thread took them all just now
                 hits.popleft()
         hits.append(hit)
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None:  # it says so itself when it ends
             self._start_thread()
         # During an outage the thread waits out its backoff however full the buffer is.
         if len(hits) >= limits.batch and not self._outage and not self._wake.is_set():
             self._wake.set()
 
-    def record_now(self, hit: Hit) -> None:
+    def record_now(self, raw: RawHit) -> None:
         """Enqueue the hit in the request. If that fails it is buffered, as are all until the queue is back."""
-        if not self._outage:
-            try:
-                self._send([hit])
-                self.counts.sent += 1
-                return
-            except Exception:
-                self._note_failure()
-        self.record(hit)
+        if self._outage:
+            return self.record(raw)
+        hit = raw.clean()
+        try:
+            self._send([hit])
+            self.counts.sent += 1
+        except Exception as error:
+            self._note_failed(hit, error)
 
-    async def arecord_now(self, hit: Hit) -> None:
+    async def arecord_now(self, raw: RawHit) -> None:
         """``record_now`` on an event loop."""
-        if not self._outage:
-            try:
-                await self._asend([hit])
-                self.counts.sent += 1
-                return
-            except Exception:
-                self._note_failure()
-        self.record(hit)
+        if self._outage:
+            return self.record(raw)
+        hit = raw.clean()
+        try:
+            await self._asend([hit])
+            self.counts.sent += 1
+        except Exception as error:
+            self._note_failed(hit, error)
+
+    def _note_failed(self, hit: Hit, error: Exception) -> None:
+        if is_outage(error):
+            self._note_outage()
+            self.record(hit)
+        else:
+            self._note_refusal()
 
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
         with self._sending:
             # What comes in meanwhile waits for its own interval: else a busy site's tasks hold a handful of hits each.
-            batches = -(-self.buffered // current_limits().batch)
-            for batch in (self._next_batch() for _ in range(batches)):
-                try:
-                    self._send(batch)
-                except Exception:
-                    self._note_failure()
+            for _ in range(-(-self.buffered // current_limits().batch)):
+                self._take_batch()
+                if not self._send_batch():
                     return False
-                self.counts.sent += len(batch)
-                self._unsent = []
-                self._outage = 0
             return True
+
+    def _send_batch(self) -> bool:
+        """Enqueue the batch; return False if the queue is away. A hit that it refuses is dropped, and it alone."""
+        size = len(self._unsent)
+        while self._unsent:
+            part = self._unsent[:size]
+            try:
+                self._send(part)
+                self.counts.sent += len(part)
+                size *= 2
+            except Exception as error:
+                if is_outage(error):
+                    self._note_outage()
+                    return False
+                if len(part) > 1:  # the bad one is found by halving, and what is around it goes out on the way
+                    size = len(part) // 2
+                    continue
+                self._note_refusal()
+            del self._unsent[: len(part)]
+            self._outage = 0
+        return True
 
     def drain(self, timeout: float | None = None) -> bool:
         """Have the thread send what is buffered; wait for ``timeout`` seconds, by default ``EXIT_TIMEOUT_SECONDS``.
@@ -177,38 +208,53 @@ class Recorder:
             thread.join(current_limits().exit_timeout if timeout is None else timeout)
         return drained
 
-    def _next_batch(self) -> list[Hit]:
+    def _take_batch(self) -> None:
+        """Fill the batch up from the buffer, cleaning on the way what the requests left raw."""
         size = current_limits().batch
         while len(self._unsent) < size and self._hits:
             try:
-                self._unsent.append(self._hits.popleft())
+                hit = self._hits.popleft()
             except IndexError:  # a full buffer's request dropped it first
                 break
-        return self._unsent
+            try:
+                self._unsent.append(hit if isinstance(hit, Hit) else hit.clean())
+            except Exception:
+                self._note_refusal()
 
-    def _note_failure(self) -> None:
+    def _note_outage(self) -> None:
         self.counts.failures += 1
         self._outage += 1
         logger.failure("Logged requests could not be enqueued; they are kept and tried again.")
 
+    def _note_refusal(self) -> None:
+        self.counts.refused += 1
+        logger.failure("A request could not be logged and was left out.")
+
     def _start_thread(self) -> None:
         with self._starting:
-            if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
                 self._stopping = False
-                self._thread = threading.Thread(target=self._run, name="locqueue-accesslog", daemon=True)
-                self._thread.start()
+                thread = self._thread = threading.Thread(target=self._run, name="locqueue-accesslog", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has no thread to give now
+                    self._thread = None
+                    raise
 
     def _run(self) -> None:
-        while not self._stopping:
-            self._wake.wait(self._pause())
-            self._wake.clear()
-            try:
-                if self.buffered:
-                    self._flush_with_own_connections()
-            except Exception:  # a thread that dies here would lose every hit from now on
-                logger.failure("Sending logged requests failed.")
-            self._flushed.set()
-        connections.close_all()
+        try:
+            while not self._stopping:
+                self._wake.wait(self._pause())
+                self._wake.clear()
+                try:
+                    if self.buffered:
+                        self._flush_with_own_connections()
+                except Exception:  # a thread that dies here would lose every hit from now on
+                    logger.failure("Sending logged requests failed.")
+                self._flushed.set()
+            connections.close_all()
+        finally:
+            self._thread = None  # whatever ended it: the next hit starts another
 
     def _flush_with_own_connections(self) -> None:
         close_old_connections()  # the server may have closed it since
@@ -223,6 +269,11 @@ class Recorder:
         # Jitter, since every process of the site lost the database in the same second.
         backoff = min(LONGEST_BACKOFF_SECONDS, 2.0 ** min(self._outage - 1, 10))
         return backoff * random.uniform(0.75, 1.0)
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the queue cannot be used now, rather than refuses what it was given."""
+    return isinstance(error, OUTAGE) and not isinstance(error, REFUSAL)
 
 
 recorder = Recorder()

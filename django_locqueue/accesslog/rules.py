@@ -27,6 +27,7 @@ class Rules:
     user: str
     action: Callable[..., Any] | None
     trust: Trust
+    header: str  # the META key of the proxies' header; nothing if no proxy is trusted
 
     def wants(self, request: HttpRequest) -> bool:
         """Whether the request is recorded."""
@@ -42,6 +43,7 @@ class Rules:
 @until_settings_change
 def current_rules() -> Rules:
     """Return the rules of the present settings."""
+    trust = Trust.parse(access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER)
     paths = [path for path in map(resolve_path, access_log.EXCLUDE_PATHS) if path]
     return Rules(
         enabled=bool(access_log.ENABLED),
@@ -51,7 +53,8 @@ def current_rules() -> Rules:
         methods=frozenset(upper(access_log.EXCLUDE_METHODS)),
         user=access_log.USER,
         action=resolve_action(access_log.ACTION),
-        trust=Trust.parse(access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER),
+        trust=trust,
+        header="" if trust.is_empty else trust.header,
     )
 
 
@@ -76,8 +79,10 @@ def resolve_action(given: Any) -> Callable[..., Any] | None:
     if isinstance(given, str):
         try:
             given = import_string(given)
-        except ImportError:
-            logger.warning('LOCQUEUE["ACCESS_LOG"]["ACTION"]: %r cannot be imported; URL names are used.', given)
+        except (Exception, SystemExit):  # a module can do anything while it is imported, and leave is one of it
+            logger.warning(
+                'LOCQUEUE["ACCESS_LOG"]["ACTION"]: %r cannot be imported; URL names are used.', given, exc_info=True
+            )
             return None
     return given if callable(given) else None
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, router, transaction
+from django.db.models import Q
 
 from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.conf import access_log
@@ -20,6 +21,10 @@ logger = logging.getLogger("django_locqueue.accesslog")
 
 # What a bad value raises, in Python or in the database. An outage raises OperationalError, and fails the task.
 POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
+
+# A lookup takes milliseconds, and its task is retried for minutes. What is pending after an hour has no task any more:
+# it failed for good, or was deleted. Should it only have waited that long, the network is located twice, to one end.
+LOCATE_AGAIN_AFTER = datetime.timedelta(hours=1)
 
 
 def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
@@ -37,18 +42,23 @@ def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
     return good, len(hits) - len(good)
 
 
-def insert_prefixes(prefixes: Iterable[str]) -> list[str]:
-    """Insert the networks that were never seen; return them.
+def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[str]:
+    """Insert the networks that were never seen, and take up again those that should be located by now; return both.
 
-    Two batches at once may both return the same one, which is then located twice, to the same end.
+    Of two batches at once, one gets each network.
     """
-    wanted = set(prefixes)
     locations = Location.objects.using(router.db_for_write(Location))
-    known = locations.filter(pk__in=wanted).values_list("pk", flat=True)
+    overdue = Q(state=Location.State.PENDING, requested_at__lt=now - LOCATE_AGAIN_AFTER)
+    wanted = set(prefixes)
+    settled = locations.filter(~overdue, pk__in=wanted).values_list("pk", flat=True)
     # Sorted: two batches that insert the same networks in different orders would deadlock.
-    unseen = sorted(wanted.difference(known))
-    locations.bulk_create([Location(pk=prefix) for prefix in unseen], ignore_conflicts=True)
-    return unseen
+    open_ = sorted(wanted.difference(settled))
+    if not open_:
+        return []
+    locations.bulk_create([Location(pk=prefix, requested_at=now) for prefix in open_], ignore_conflicts=True)
+    locations.filter(overdue, pk__in=open_).update(requested_at=now)
+    # No database tells which rows an insert that ignores conflicts inserted; those that bear this moment are ours.
+    return sorted(locations.filter(pk__in=open_, requested_at=now).values_list("pk", flat=True))
 
 
 def to_row(hit: Hit) -> AccessLog:

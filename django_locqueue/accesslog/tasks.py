@@ -10,7 +10,7 @@ from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address
-from django_locqueue.accesslog.storage import insert_hits, insert_prefixes
+from django_locqueue.accesslog.storage import insert_hits, request_locations
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -48,13 +48,15 @@ def locate(prefix: str) -> str:
 
 @task(queue_name=access_log.QUEUE_NAME, priority=RECORD_PRIORITY, max_attempts=10)
 def record_hits(hits: list[Any]) -> dict[str, int]:
-    """Store a batch of ``Hit.to_json`` lists, once however often it runs; return how many rows, bad hits, new networks.
+    """Store a batch of ``Hit.to_json`` lists, once however often it runs; return what became of it.
+
+    ``networks``: how many are to be located.
 
     Rows, networks and ``locate`` tasks are one transaction: a network is never on record without its task.
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
         good, bad = insert_hits(hits)
-        unseen = insert_prefixes({row.prefix for row in good if row.prefix is not None})
-        if unseen:
-            locate.enqueue_many([((prefix,), {}) for prefix in unseen])
-    return {"stored": len(good), "bad": bad, "networks": len(unseen)}
+        networks = request_locations({row.prefix for row in good if row.prefix is not None}, timezone.now())
+        if networks:
+            locate.enqueue_many([((prefix,), {}) for prefix in networks])
+    return {"stored": len(good), "bad": bad, "networks": len(networks)}

@@ -18,12 +18,12 @@ CHOICES = (IF_LOADED, SESSION, ALWAYS)
 
 def loaded_user_id(request: HttpRequest) -> Any:
     """Return the primary key of the user that something already loaded, else None. No query."""
+    known = request.__dict__
     for name in ("_cached_user", "_acached_user"):  # where AuthenticationMiddleware keeps it, sync and async
-        key = getattr(request.__dict__.get(name), "pk", None)
-        if key is not None:
+        if name in known and (key := getattr(known[name], "pk", None)) is not None:
             return key
     # What login() and REST framework put in place of the lazy user.
-    user = request.__dict__.get("user")
+    user = known.get("user")
     return None if user is None or isinstance(user, LazyObject) else getattr(user, "pk", None)
 
 

@@ -8,7 +8,9 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from django_locqueue.accesslog import middleware
+from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder import Counts, Recorder
 
 try:
@@ -27,20 +29,20 @@ MIDDLEWARE = [
 
 
 class HitList(list[Hit]):
-    """A recorder that keeps what it is given."""
+    """A recorder that keeps what it is given, cleaned."""
 
     def __init__(self) -> None:
         super().__init__()
         self.counts = Counts()
 
-    def record(self, hit: Hit) -> None:
-        self.append(hit)
+    def record(self, raw: RawHit) -> None:
+        self.append(raw.clean())
 
-    def record_now(self, hit: Hit) -> None:
-        self.append(hit)
+    def record_now(self, raw: RawHit) -> None:
+        self.append(raw.clean())
 
-    async def arecord_now(self, hit: Hit) -> None:
-        self.append(hit)
+    async def arecord_now(self, raw: RawHit) -> None:
+        self.append(raw.clean())
 
 
 @pytest.fixture
@@ -130,3 +132,26 @@ def a_hit(path: str = "/", **fields: Any) -> Hit:
         "streaming": False,
     }
     return Hit(**{**values, **fields})
+
+
+def a_raw_hit(path: str = "/", **fields: Any) -> RawHit:
+    """Return a raw hit with the given fields."""
+    values: dict[str, Any] = {
+        "answered": 1_790_000_000.5,
+        "duration": 0.0015,
+        "trust": Trust(),
+        "remote": "49.65.250.135",
+        "forwarded": "",
+        "user_id": None,
+        "method": "GET",
+        "host": "example.com",
+        "path": path,
+        "action": "page",
+        "route": "page/",
+        "status": 200,
+        "content_length": "12",
+        "user_agent": "Mozilla/5.0",
+        "referer": "",
+        "streaming": False,
+    }
+    return RawHit(**{**values, **fields})

@@ -2,8 +2,12 @@
 
 import json
 import math
+from enum import IntEnum, StrEnum
+from http import HTTPStatus
 
 import pytest
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +59,43 @@ def test_content_length_is_a_number_or_nothing(value, number):
     assert hit.content_length(value) == number
 
 
+def test_numbers_are_of_the_exact_type():
+    class Odd:
+        def __int__(self):
+            raise RuntimeError
+
+    values = [HTTPStatus.NOT_FOUND, True, "404", 404.9, None, Odd(), 10**5000, math.inf, math.nan]
+    numbers = [hit.number(value, 1000) for value in values]
+    assert numbers == [404, 1, 404, 404, 0, 0, 1000, 1000, 0]
+    assert {type(number) for number in numbers} == {int}
+    assert type(hit.number(7, 1000.0)) is float
+
+
+class Shout(str):
+    __slots__ = ()
+
+    def __str__(self):
+        return self
+
+
+class Name(StrEnum):
+    A = "a"
+
+
+@pytest.mark.parametrize("value", ["a", Shout("a"), SafeString("a"), Name.A, gettext_lazy("a"), mark_safe("a")])
+def test_texts_are_of_the_exact_type(value):
+    for text in (hit.text(value, 10), hit.exact_text(value), hit.referer(value), hit.user_id(value)):
+        assert (type(text), text) == (str, "a")
+
+
+def test_user_ids_are_of_the_exact_type():
+    class Key(IntEnum):
+        ONE = 1
+
+    assert type(hit.user_id(Key.ONE)) is int
+    assert hit.user_id(2**63) is None
+
+
 def test_numbers_are_kept_in_their_columns():
     assert [hit.number(n, 100) for n in (5, -1, 1e12, math.inf, math.nan)] == [5, 0, 100, 100, 0]
 
@@ -65,6 +106,7 @@ def test_numbers_are_kept_in_their_columns():
         ("https://example.com/a?token=1#x", "https://example.com/a"),
         ("https://me:secret@example.com/a", "https://example.com/a"),
         ("https://example.com/@me", "https://example.com/@me"),
+        ("https://me:" + "x" * 900, "https://…"),  # cut before its @
         ("not a page", "not a page"),
         (None, ""),
     ],

@@ -5,24 +5,30 @@ import threading
 import time
 
 import pytest
+from django.db import DataError, InterfaceError, OperationalError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from django_locqueue.accesslog import recorder as module
 from django_locqueue.accesslog.asgi import LifespanMiddleware
 from django_locqueue.accesslog.recorder import Recorder
-from tests.accesslog.conftest import a_hit
+from tests.accesslog.conftest import a_raw_hit
 
 
 class Queue:
-    """A queue that may be down. ``batches``: the paths of each batch it took."""
+    """A queue that may be down, and refuses the path /bad. ``batches``: the paths of each batch it took."""
 
     def __init__(self):
         self.batches = []
         self.is_down = False
+        self.refusal = TypeError("Argument hits[0][9] does not survive JSON.")
         self.took = threading.Event()
 
     def send(self, batch):
         if self.is_down:
             raise ConnectionError("database is down")
+        if any(hit.path.startswith("/bad") for hit in batch):
+            raise self.refusal
         self.batches.append([hit.path for hit in batch])
         self.took.set()
 
@@ -38,7 +44,7 @@ def queue():
 
 def record(recorder, *paths):
     for path in paths:
-        recorder.record(a_hit(path))
+        recorder.record(a_raw_hit(path))
 
 
 LONG = 3600
@@ -172,7 +178,7 @@ def test_hits_of_many_threads_are_all_sent_once(fast_recorder, queue):
 
 def test_direct_mode_sends_at_once(fast_recorder, queue):
     recorder = fast_recorder(queue.send)
-    recorder.record_now(a_hit("/a"))
+    recorder.record_now(a_raw_hit("/a"))
     assert queue.paths == ["/a"]
     assert recorder._thread is None
 
@@ -180,13 +186,136 @@ def test_direct_mode_sends_at_once(fast_recorder, queue):
 def test_direct_mode_buffers_while_the_queue_is_down(fast_recorder, queue):
     recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
     queue.is_down = True
-    recorder.record_now(a_hit("/a"))
-    recorder.record_now(a_hit("/b"))
+    recorder.record_now(a_raw_hit("/a"))
+    recorder.record_now(a_raw_hit("/b"))
     assert recorder.counts.failures == 1  # the second did not even try, so it did not wait
     queue.is_down = False
     assert recorder.flush()
-    recorder.record_now(a_hit("/c"))
+    recorder.record_now(a_raw_hit("/c"))
     assert queue.batches == [["/a", "/b"], ["/c"]]
+
+
+# What the queue refuses
+
+
+@pytest.mark.parametrize("refusal", [TypeError("x"), ValueError("x"), RuntimeError("x"), DataError("x")])
+def test_a_hit_that_the_queue_refuses_is_dropped_alone_and_is_no_outage(fast_recorder, queue, refusal, caplog):
+    queue.refusal = refusal
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    record(recorder, "/a", "/b", "/bad", "/c", "/d")
+    assert recorder.flush()
+    assert queue.paths == ["/a", "/b", "/c", "/d"]
+    counts = recorder.counts
+    assert (counts.sent, counts.refused, counts.failures, recorder.buffered) == (4, 1, 0, 0)
+
+
+@pytest.mark.parametrize("outage", [OperationalError("x"), InterfaceError("x"), OSError("x")])
+def test_an_outage_keeps_all_hits(fast_recorder, queue, outage):
+    queue.refusal = outage
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    record(recorder, "/a", "/bad")
+    assert not recorder.flush()
+    assert (recorder.counts.refused, recorder.counts.failures, recorder.buffered) == (0, 1, 2)
+
+
+def test_a_batch_of_nothing_but_bad_hits_ends(fast_recorder, queue):
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=500)
+    record(recorder, *["/bad"] * 300)
+    assert recorder.flush()
+    assert (recorder.counts.refused, recorder.buffered) == (300, 0)
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(1, 9))
+def test_every_good_hit_is_sent_once_and_in_order_wherever_the_bad_ones_are(goods, outage_at):
+    """Also if the queue goes away in the middle."""
+    sent, tries = [], 0
+
+    def send(batch):
+        nonlocal tries
+        tries += 1
+        if tries == outage_at:
+            raise OperationalError
+        if any(not hit.path.startswith("/good") for hit in batch):
+            raise TypeError
+        sent.extend(hit.path for hit in batch)
+
+    recorder = Recorder(send)
+    paths = [f"/{'good' if good else 'bad'}/{n}" for n, good in enumerate(goods)]
+    recorder._hits.extend(a_raw_hit(path) for path in paths)
+    if not recorder.flush():
+        assert recorder.flush()
+    assert sent == [path for path in paths if path.startswith("/good")]
+    assert recorder.counts.refused == goods.count(False)
+
+
+def test_a_hit_that_cannot_be_cleaned_is_dropped_alone(fast_recorder, queue):
+    class Unreadable:
+        def __str__(self):
+            raise RuntimeError("no")
+
+    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    record(recorder, "/a")
+    recorder.record(a_raw_hit(user_agent=Unreadable()))
+    record(recorder, "/b")
+    assert recorder.flush()
+    assert queue.paths == ["/a", "/b"]
+    assert recorder.counts.refused == 1
+
+
+def test_direct_mode_drops_what_the_queue_refuses(fast_recorder, queue):
+    recorder = fast_recorder(queue.send)
+    recorder.record_now(a_raw_hit("/bad"))
+    recorder.record_now(a_raw_hit("/a"))
+    assert queue.paths == ["/a"]
+    assert (recorder.counts.refused, recorder.counts.failures, recorder.buffered) == (1, 0, 0)
+
+
+async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
+    async def send(batch):
+        queue.send(batch)
+
+    recorder = Recorder(queue.send, send)
+    await recorder.arecord_now(a_raw_hit("/bad"))
+    await recorder.arecord_now(a_raw_hit("/a"))
+    assert queue.paths == ["/a"]
+    assert (recorder.counts.refused, recorder.buffered) == (1, 0)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
+    """The first try may have reached the database before the connection broke; storing it twice must be noticed."""
+    tried = []
+
+    def send(batch):
+        tried.append([hit.id for hit in batch])
+        if len(tried) == 1:
+            raise OperationalError("the connection broke")
+
+    recorder = fast_recorder(send, INTERVAL_SECONDS=LONG)
+    if direct:
+        recorder.record_now(a_raw_hit())
+    else:
+        recorder.record(a_raw_hit())
+        recorder.flush()
+    assert recorder.flush()
+    assert tried[0] == tried[1]
+
+
+def test_a_thread_that_could_not_be_started_is_tried_again(fast_recorder, queue, monkeypatch):
+    def no_thread(self):
+        raise RuntimeError("can't start new thread")
+
+    recorder = fast_recorder(queue.send)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(RuntimeError):
+            record(recorder, "/a")
+    record(recorder, "/b")
+    assert recorder.drain(5)
+    assert queue.paths == ["/a", "/b"]
+
+
+# Forks
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -220,7 +349,7 @@ def test_a_forked_child_starts_empty_and_with_its_own_thread(fast_recorder, queu
 
 def test_python_tells_the_sites_recorder_of_a_fork():
     # Cannot be asked for; a child answers for it.
-    module.recorder._hits.append(a_hit())
+    module.recorder._hits.append(a_raw_hit())
     try:
         pid = os.fork()
         if pid == 0:

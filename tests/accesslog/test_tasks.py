@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 from django.test import AsyncClient, Client
+from django.utils import timezone
 
 from django_locqueue.accesslog import recorder, storage, tasks
 from django_locqueue.accesslog.models import AccessLog, Location
@@ -80,6 +81,68 @@ def test_a_network_is_located_once_for_all_its_addresses(xdb, monkeypatch):
     run(a_hit(id="d", ip="49.65.250.3"))
     assert located == [(("49.65.250.0/24",), {})]
     assert Location.objects.get().state == "pending"
+
+
+# Lookups that got lost
+
+
+@pytest.fixture
+def requested(monkeypatch):
+    """The networks whose lookup was enqueued."""
+    kept = []
+
+    class Locate:
+        @staticmethod
+        def enqueue_many(calls):
+            kept.extend(args[0] for args, _ in calls)
+
+    monkeypatch.setattr(tasks, "locate", Locate)
+    return kept
+
+
+def location(state, minutes):
+    """A network that was seen so many minutes ago."""
+    seen = timezone.now() - datetime.timedelta(minutes=minutes)
+    return Location.objects.create(prefix="49.65.250.0/24", state=state, requested_at=seen)
+
+
+def test_a_network_that_is_pending_for_an_hour_is_requested_again_once_an_hour(xdb, requested):
+    location("pending", 61)
+    run(a_hit(id="a"))
+    run(a_hit(id="b"))
+    assert requested == ["49.65.250.0/24"]
+    Location.objects.update(requested_at=timezone.now() - datetime.timedelta(minutes=61))
+    run(a_hit(id="c"))
+    assert requested == ["49.65.250.0/24"] * 2
+
+
+@pytest.mark.parametrize(("state", "minutes"), [("pending", 59), ("located", 9999), ("unknown", 61), ("reserved", 61)])
+def test_a_network_that_waits_or_is_settled_is_not_requested_again(xdb, requested, state, minutes):
+    location(state, minutes)
+    run(a_hit())
+    assert requested == []
+
+
+@pytest.mark.parametrize("kind", ["new", "overdue"])
+def test_of_two_batches_at_once_one_requests_the_network(xdb, requested, kind):
+    """The other one was faster, just before this one writes."""
+    if kind == "overdue":
+        location("pending", 61)
+    others = []
+
+    def other_writes_first(execute, sql, params, many, context):
+        if not others and "location" in sql and sql.startswith("INSERT" if kind == "new" else "UPDATE"):
+            others.append(sql)
+            if kind == "new":
+                location("pending", 0)
+            else:
+                Location.objects.update(requested_at=timezone.now())
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(other_writes_first):
+        run(a_hit())
+    assert len(others) == 1
+    assert requested == []
 
 
 def test_storing_a_batch_takes_as_many_queries_as_storing_one(xdb, django_assert_num_queries):

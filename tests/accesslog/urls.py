@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from enum import StrEnum
+from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any
 
 from django.contrib.auth import get_user_model, login
 from django.core.exceptions import SuspiciousOperation
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path, re_path
+from django.utils.safestring import SafeString
 
 CHUNKS = (b"first ", b"second ", b"third")
 
@@ -82,8 +86,22 @@ async def slow(request: HttpRequest) -> HttpResponse:
     return HttpResponse("never")
 
 
+class Section(StrEnum):
+    NEWS = "news"
+
+
+def odd(request: HttpRequest) -> HttpResponse:
+    """Right for Django, and no plain int or str."""
+    response = HttpResponse(SafeString("hello"))
+    response.status_code = HTTPStatus.NOT_FOUND
+    response["Content-Length"] = SafeString("5")
+    request.META["REMOTE_ADDR"] = ip_address("49.65.250.135")
+    return response
+
+
 urlpatterns = [
     path("page/", page, name="page"),
+    path("odd/", odd, name=Section.NEWS),
     path("orders/<int:number>/", page, name="order"),
     path("who/", who),
     path("sign-in/", sign_in),

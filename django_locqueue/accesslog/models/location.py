@@ -1,6 +1,7 @@
 """Where a network is."""
 
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.geo import reserved
@@ -28,6 +29,8 @@ class Location(models.Model):
     isp = models.CharField(_("provider"), max_length=64, blank=True, default="")
     provider = models.CharField(_("source"), max_length=32, blank=True, default="")
     precision = models.CharField(_("precision"), max_length=8, blank=True, default="")
+    # When its lookup was last enqueued; also what tells the transaction that did so from one that was too late.
+    requested_at = models.DateTimeField(default=timezone.now, editable=False)
     resolved_at = models.DateTimeField(_("looked up"), null=True, blank=True)
 
     class Meta:

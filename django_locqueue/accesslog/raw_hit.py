@@ -1,0 +1,105 @@
+"""What a request pays for: a look at itself. All that can wait is done later, by the recorder's thread."""
+
+import time
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from django_locqueue.accesslog import hit as limits
+from django_locqueue.accesslog.client_ip import MAX_HEADER, MAX_HOP, Trust, client_ip
+from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.rules import Rules
+
+MAX_REFERER = 1024  # cut once more when its query is gone
+MAX_CONTENT_LENGTH = 20
+
+
+class RawHit(NamedTuple):
+    """A hit before cleaning: texts and numbers of bounded size, and nothing that keeps the request alive.
+
+    ``clean`` makes the hit of it. It asks no settings, so that it means the same in the thread and later.
+    """
+
+    answered: float  # seconds since 1970
+    duration: float  # seconds
+    trust: Trust
+    remote: str
+    forwarded: str  # the proxies' header, if any are trusted
+    user_id: int | str | None
+    method: str
+    host: str
+    path: str
+    action: str
+    route: str
+    status: int
+    content_length: str
+    user_agent: str
+    referer: str
+    streaming: bool
+
+    def clean(self) -> Hit:
+        """Return the hit: cleaned, cut to its columns, with the client's address and an id of its own."""
+        return Hit(
+            id=limits.new_id(),
+            time=self.answered - self.duration,
+            ip=client_ip({"REMOTE_ADDR": self.remote, self.trust.header: self.forwarded}, self.trust),
+            user_id=limits.user_id(self.user_id),
+            method=limits.text(self.method, limits.METHOD_LENGTH),
+            host=limits.text(self.host, limits.HOST_LENGTH),
+            path=limits.text(self.path, limits.PATH_LENGTH),
+            action=limits.text(self.action, limits.ACTION_LENGTH),
+            route=limits.text(self.route, limits.ROUTE_LENGTH),
+            status=limits.number(self.status, limits.MAX_STATUS),
+            duration_ms=limits.number(self.duration * 1000, limits.MAX_DURATION_MS),
+            bytes=limits.content_length(self.content_length),
+            user_agent=limits.text(self.user_agent, limits.USER_AGENT_LENGTH),
+            referer=limits.referer(self.referer),
+            streaming=self.streaming,
+        )
+
+
+_new = tuple.__new__  # what RawHit(...) comes down to, at half its price
+
+
+def capture(
+    request: HttpRequest,
+    response: HttpResponseBase | None,
+    status: Any,
+    duration: float,
+    user_id: int | str | None,
+    action: str | None,
+    rules: Rules,
+) -> RawHit:
+    """Return what is kept of the request. ``duration``: seconds; ``action``: None for the URL's name.
+
+    Each text is sliced to one character more than is kept, so that cleaning sees that there was more. A slice of a
+    short text is the text itself, and one of a ``SafeString`` a plain ``str``.
+    """
+    get = request.META.get
+    match = request.resolver_match
+    values = (  # in the order of the fields
+        time.time(),
+        duration,
+        rules.trust,
+        clipped(get("REMOTE_ADDR"), MAX_HOP + 1),
+        (get(rules.header) or "")[-MAX_HEADER - 1 :] if rules.header else "",
+        user_id,
+        (request.method or "")[: limits.METHOD_LENGTH + 1],
+        # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
+        (get("HTTP_HOST") or get("SERVER_NAME") or "")[: limits.HOST_LENGTH + 1],
+        request.path[: limits.PATH_LENGTH + 1],
+        (action if action is not None else match.view_name if match else "")[: limits.ACTION_LENGTH + 1],
+        match.route[: limits.ROUTE_LENGTH + 1] if match else "",
+        status if type(status) is int else limits.number(status, limits.MAX_STATUS),
+        "" if response is None else clipped(response.headers.get("Content-Length"), MAX_CONTENT_LENGTH),
+        (get("HTTP_USER_AGENT") or "")[: limits.USER_AGENT_LENGTH + 1],
+        (get("HTTP_REFERER") or "")[:MAX_REFERER],
+        bool(getattr(response, "streaming", False)),
+    )
+    return _new(RawHit, values)
+
+
+def clipped(value: Any, length: int) -> str:
+    """Return the beginning of what projects set themselves: an address object, a number, None."""
+    return (value if type(value) is str else limits.exact_text(value))[:length]
