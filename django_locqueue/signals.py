@@ -3,8 +3,8 @@
 Sender: the class of the task's backend for what concerns a task, the worker class for what concerns a worker. Receivers
 run in the worker; one that raises is logged and harms nothing.
 
-``claimed``: the ``Claimed`` that the worker had. ``outcome``: an ``Outcome``; of a task that was to be put back and that
-somebody had cancelled, the cancellation.
+``claimed``: the ``Claimed`` that the worker had. ``outcome``: an ``Outcome``; of a task that was to be put back and
+that somebody had cancelled, the cancellation.
 """
 
 from django.dispatch import Signal

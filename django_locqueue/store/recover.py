@@ -166,7 +166,10 @@ class Recovering(StoreBase):
         with self.transaction():
             due = self._locked(self.tasks.due(self.time(now)).order_by("run_after", "id")[:limit])
             ids = list(due.values_list("pk", flat=True))
-            return self.by_key(ids, State.SCHEDULED).update(state=State.READY) if ids else 0
+            return self._make_ready(ids) if ids else 0
+
+    def _make_ready(self, ids: list[int]) -> int:
+        return self.by_key(ids, State.SCHEDULED).update(state=State.READY)
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""

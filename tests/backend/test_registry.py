@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_locqueue import conf, registry
+from django_locqueue import compat, conf, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.models import Task
 from django_locqueue.models.database import queue_database
@@ -28,7 +28,7 @@ def test_a_backend_is_ours_by_its_class(settings, path):
 
 
 def test_the_first_of_ours_counts_and_not_the_first(settings):
-    dummy = "django_tasks.backends.dummy.DummyBackend"
+    dummy = compat.BaseTaskBackend.__module__.replace(".base", ".dummy.DummyBackend")
     settings.TASKS = {
         "default": {"BACKEND": dummy, "OPTIONS": {"DATABASE": "wrong"}},
         "queue": {"BACKEND": SUBCLASS, "OPTIONS": {"DATABASE": "other"}},
