@@ -18,7 +18,8 @@ PATH_LENGTH = 255
 def worker_names(worker_ids: str) -> list[str]:
     """Return the names in a ``worker_ids`` column, or in its end: the first attempt's first."""
     # Not splitlines(), to which a dozen more characters end a line.
-    return [name for name in worker_ids.split("\n") if name]
+    names = worker_ids.split("\n")
+    return names if names[-1] else names[:-1]
 
 
 class State(models.TextChoices):
