@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 from django.core import checks
 
-from django_locqueue import clock, compat
+from django_locqueue import clock, compat, endings
+from django_locqueue.conf import did_you_mean
 from django_locqueue.definition import TaskDefinition
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import payload, retry
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
-from django_locqueue.store import Call, Store, get_store
+from django_locqueue.store import Call, Rescued, Store, get_store
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -36,6 +36,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
+    stores_in_locqueue = True  # tells `conf.our_backends`, which cannot import this class
 
     @property
     def store(self) -> Store:
@@ -115,6 +116,18 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)
 
+    def cancel(self, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
+        return endings.cancel(self.store, ids, reason)
+
+    def announce_rescued(self, rescued: Iterable[Rescued]) -> None:
+        """Tell receivers what became of a dead worker's tasks; those that it ended are finished for Django."""
+        endings.announce_rescued(self.store, rescued)
+
+    def announce_ended(self, ids: Sequence[int]) -> None:
+        """Tell receivers that a verb of the store (a release, for one) has failed or cancelled these tasks."""
+        endings.announce_ended(self.store, ids)
+
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's ``OPTIONS``; Django's own check of the task framework calls it."""
         return list(_check_options(self.alias, self.options))
@@ -170,12 +183,6 @@ def _is_limit(value: Any) -> bool:
 def _is_number(value: Any, most: float = retry.LONGEST_SECONDS) -> bool:
     # No datetime can hold what is later than `most`; nan is not between anything.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
-
-
-def did_you_mean(key: Any, known: Iterable[str]) -> str:
-    """Return the end of a sentence that names an unknown key."""
-    close = get_close_matches(str(key).upper(), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}."
 
 
 def _sentence(text: str) -> str:

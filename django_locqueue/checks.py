@@ -8,7 +8,9 @@ from django.core import checks
 from django.db import connections
 
 from django_locqueue import compat, conf
-from django_locqueue.backend import LocQueueBackend, did_you_mean
+from django_locqueue.backend import LocQueueBackend
+from django_locqueue.conf import did_you_mean
+from django_locqueue.registry import our_backends
 
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
@@ -74,7 +76,7 @@ def _is_number(value: Any) -> bool:
 @checks.register
 def check_backends(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
     """One of our backends is configured, and its database is one that we can use."""
-    backends = [backend for backend in compat.task_backends.all() if isinstance(backend, LocQueueBackend)]
+    backends = our_backends()
     if not backends:
         yield checks.Warning(
             "django_locqueue is installed, but no entry of TASKS uses it, so tasks do not reach it.",
@@ -103,8 +105,7 @@ def check_database(app_configs: Any = None, databases: Any = None, **kwargs: Any
     """The database can do what the store asks of it. Run by ``migrate`` and ``check --database``."""
     if not databases:
         return
-    backends = [backend for backend in compat.task_backends.all() if isinstance(backend, LocQueueBackend)]
-    for alias in {backend.database for backend in backends if _database_exists(backend)} & set(databases):
+    for alias in {backend.database for backend in our_backends() if _database_exists(backend)} & set(databases):
         connection: Any = connections[alias]
         connection.ensure_connection()
         too_old = None

@@ -5,10 +5,12 @@
 either is reported by the system checks, never at import.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 
 class Section:
@@ -49,13 +51,40 @@ worker = Section(
 SMALLEST_LEASE_SECONDS = 1
 
 
+def our_backends() -> dict[str, Mapping[str, Any]]:
+    """Return the entries of ``TASKS`` whose backend is ours, by alias: :class:`LocQueueBackend` or a subclass.
+
+    The one place that decides it. By class, whatever the path is called; and by a mark on the class, since what asks
+    (models, the store) lies below the backend.
+    """
+    backends = getattr(settings, "TASKS", None)
+    backends = backends if isinstance(backends, Mapping) else {}
+    return {alias: each for alias, each in backends.items() if isinstance(each, Mapping) and _is_ours(each)}
+
+
+def _is_ours(backend: Mapping[str, Any]) -> bool:
+    try:
+        return bool(getattr(import_string(backend.get("BACKEND", "")), "stores_in_locqueue", False))
+    except Exception:
+        return False  # Django says what is wrong with it to whoever uses it
+
+
 def backend_database(backend_alias: str | None = None) -> str | None:
-    """Return ``OPTIONS["DATABASE"]`` of the named backend of ``TASKS``, or of the first of ours; None if not set."""
-    backends = getattr(settings, "TASKS", None) or {}
-    if backend_alias is None:
-        chosen = [b for b in backends.values() if "locqueue" in str(b.get("BACKEND", "")).lower()]
-    else:
-        chosen = [backends.get(backend_alias, {})]
-    options = chosen[0].get("OPTIONS", {}) if chosen else {}
+    """Return ``OPTIONS["DATABASE"]`` of the named backend, or of the first of ours; None if not set.
+
+    A name that is no (longer a) backend of ours means the first as well: a row outlives the settings.
+    """
+    ours = our_backends()
+    chosen = ours.get(backend_alias) if backend_alias is not None else None
+    if chosen is None:
+        chosen = next(iter(ours.values()), {})
+    options = chosen.get("OPTIONS", {})
     # Anything else than a dict is for the system checks to report.
     return options.get("DATABASE") if isinstance(options, Mapping) else None
+
+
+def did_you_mean(key: Any, known: Iterable[str]) -> str:
+    """Return the end of a sentence that names an unknown key."""
+    known = list(known)
+    close = get_close_matches(str(key), known, n=1) or get_close_matches(str(key).upper(), known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}."

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django_locqueue import compat
+from django.core.exceptions import ImproperlyConfigured
+
+from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
-from django_locqueue.store import Claimed, get_store
+from django_locqueue.store import Claimed
 
 STATUSES = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -27,12 +29,19 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
     def cancel(self, reason: str = "") -> bool:
         """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
-        cancelled, asked = get_store(self.backend).cancel([int(self.id)], reason)
+        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason)
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
         """Put it back with one more attempt. False: it has not failed and was not cancelled."""
-        return bool(get_store(self.backend).requeue([int(self.id)]))
+        return bool(_backend_of(self).store.requeue([int(self.id)]))
+
+
+def _backend_of(result: QueuedTaskResult) -> Any:
+    backend = registry.our_backend(result.backend)
+    if backend is None:
+        raise ImproperlyConfigured(f"TASKS has no backend {result.backend!r} of django-locqueue (any more).")
+    return backend
 
 
 def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
@@ -53,11 +62,23 @@ def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: An
     )
 
 
-def running_result(task: Claimed, definition: Any, call: tuple[list[Any], dict[str, Any]]) -> QueuedTaskResult:
+Call = tuple[list[Any], dict[str, Any]]
+
+
+def running_result(task: Claimed, definition: Any, call: Call, *, database: str) -> QueuedTaskResult:
     """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
     attempts: Iterable[TaskAttempt] = ()
     if task.attempt > 1:
-        attempts = TaskAttempt.objects.using(get_store(task.backend_alias).alias).filter(task_id=task.id)
+        attempts = TaskAttempt.objects.using(database).filter(task_id=task.id).order_by("number", "id")
+    return claimed_result(task, definition, call, attempts)
+
+
+def claimed_result(
+    task: Claimed, definition: Any = None, call: Call = ([], {}), attempts: Iterable[TaskAttempt] = ()
+) -> QueuedTaskResult:
+    """Return the result of a claimed task without asking the database: its row may be gone."""
+    if definition is None:
+        definition = definition_at(task.task_path)
     return QueuedTaskResult(
         task=_as_stored(definition, task),
         id=str(task.id),
@@ -83,8 +104,9 @@ def stored_result(task: Task) -> QueuedTaskResult:
         args, kwargs = [], {}
     attempts = task.attempts.using(task._state.db).order_by("number", "id") if task.attempt else ()
     errors = _errors(attempts)
-    if task.state == State.CANCELLED and not errors:
-        errors = [compat.TaskError(exception_class_path=task.error_class, traceback=task.error_message)]
+    if task.state == State.CANCELLED and (not errors or errors[-1].exception_class_path != task.error_class):
+        # By request: no try ended with it.
+        errors.append(compat.TaskError(exception_class_path=task.error_class, traceback=task.error_message))
     result = QueuedTaskResult(
         task=_as_stored(definition, task),
         id=str(task.pk),

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from django.db import connections
 
+from django_locqueue.connections import close_connections as close_connections
+
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
@@ -80,15 +82,6 @@ class Service:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
         return delay
-
-
-def close_connections() -> None:
-    """Drop this thread's connections: what failed may have left one unusable."""
-    for connection in connections.all(initialized_only=True):
-        try:
-            connection.close()
-        except Exception:
-            connection.connection = None
 
 
 def describe(error: BaseException) -> str:

@@ -56,9 +56,9 @@ def perform(executions: list[Execution]) -> None:
     executor = Executor(backend)
     for execution in executions:
         executor.run(execution)
-        if not execution.recorded:
+        if execution.written is None:
             assert execution.outcome is not None
-            backend.store.ack([(execution.claimed, execution.outcome)])
+            execution.settle(backend.store.ack([(execution.claimed, execution.outcome)]).get(execution.key))
         executor.finish(execution)
 
 

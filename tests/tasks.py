@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.db import OperationalError, connections
 from django.utils import timezone, translation
 
 from django_locqueue import Cancel, Retry, Snooze, compat, task
@@ -308,6 +309,29 @@ def create_group_atomically(name: str, then: str = "return") -> Any:
         case "snooze":
             raise Snooze(60)
     return name
+
+
+@task(atomic=True)
+def read_and_write_atomically(name: str) -> int:
+    """Read, let another connection try to write, then write: too late without the write lock from the start."""
+    number = Group.objects.count()
+    writer = threading.Thread(target=_write_elsewhere)
+    writer.start()
+    writer.join(0.3)
+    Group.objects.create(name=name)
+    return number
+
+
+def _write_elsewhere() -> None:
+    try:
+        Group.objects.create(name="elsewhere")
+    finally:
+        connections.close_all()
+
+
+@task(atomic=True)
+def raise_what_a_database_says(text: str) -> None:
+    raise OperationalError(text)
 
 
 # -- stopping

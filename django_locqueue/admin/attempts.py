@@ -8,6 +8,7 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.columns import error_line
 from django_locqueue.models import State, TaskAttempt
+from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
 
 FEW = 5
@@ -72,7 +73,7 @@ def _last_try(task: Any) -> list[Try]:
     """Return the try that runs or succeeded: neither leaves a row."""
     if task.state not in (State.RUNNING, State.SUCCESSFUL) or not task.attempt:
         return []
-    names = task.worker_ids_end.splitlines()
+    names = worker_names(task.worker_ids_end)
     started, ended = task.last_attempted_at, task.finished_at
     return [
         Try(

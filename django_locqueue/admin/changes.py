@@ -12,6 +12,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
+from django_locqueue import endings
 from django_locqueue.models import FINISHED, WAITING, State, Task
 
 
@@ -107,7 +108,7 @@ RUN = Change(
 CANCEL = Change(
     name="cancel",
     label=_("Cancel"),
-    apply=lambda store, ids: Changed(*store.cancel(ids)),
+    apply=lambda store, ids: Changed(*endings.cancel(store, ids)),
     states=(*WAITING, State.RUNNING),
     done=ngettext_lazy("Cancelled %(count)s task.", "Cancelled %(count)s tasks.", "count"),
     skipped=ngettext_lazy(

@@ -12,6 +12,7 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.payloads import arguments_line
 from django_locqueue.models import State, Task
+from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
 
 LINE_LENGTH = 200  # characters of the stored arguments that a list reads
@@ -53,7 +54,7 @@ class TaskColumns:
 
     @admin.display(description=_("worker"))
     def worker_column(self, task: Any) -> str:
-        names = task.worker_ids_end.splitlines()
+        names = worker_names(task.worker_ids_end)
         return legible.line(names[-1]) if names else "–"
 
     @admin.display(description=_("added"))

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
 from django_locqueue.models import State
+from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible
 
 
@@ -25,7 +26,7 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
         found.append((_("Finished"), _moment(task.finished_at)))
         if task.last_attempted_at and task.state != State.CANCELLED:
             found.append((_("Ran for"), moments.span(task.finished_at - task.last_attempted_at)))
-    names = task.worker_ids_end.splitlines()
+    names = worker_names(task.worker_ids_end)
     if names:
         found.append((_("Worker"), legible.line(names[-1])))
     if task.crashes:

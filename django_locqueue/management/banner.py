@@ -10,16 +10,16 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from django_locqueue import __version__
-from django_locqueue.models import Queue, State
+from django_locqueue.models import Queue
 from django_locqueue.observability.logs import safe, span
-from django_locqueue.observability.stats import count
+from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.store import Store
 from django_locqueue.worker.worker import WorkerOptions
 
 
 def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[str]:
     connection = connections[store.alias]
-    ready, scheduled = (count(store, state, queues=options.queues) for state in (State.READY, State.SCHEDULED))
+    ready, scheduled = map(capped_text, _waiting(store, options))
     yield (
         f"django-locqueue {__version__} · Django {django.get_version()} · "
         f"Python {platform.python_version()} · {database_version(connection)}"
@@ -52,6 +52,16 @@ def warnings(store: Store, options: WorkerOptions) -> Iterable[str]:
     for name in options.queues:
         if not Queue.objects.using(store.alias).filter(name=name).exists() and not _has_tasks(store, name):
             yield f"Queue “{safe(name)}” has no tasks yet."
+
+
+def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:
+    rows = {
+        "ready": store.tasks.ready().order_by("queue_name", "-priority", "run_after", "id"),
+        "scheduled": store.tasks.scheduled().order_by("run_after", "id"),
+    }
+    if options.queues:
+        rows = {name: found.filter(queue_name__in=options.queues) for name, found in rows.items()}
+    return capped_counts(rows).values()
 
 
 def _has_tasks(store: Store, name: str) -> bool:

@@ -15,8 +15,15 @@ NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 character
 PATH_LENGTH = 255
 
 
+def worker_names(worker_ids: str) -> list[str]:
+    """Return the names in a ``worker_ids`` column, or in its end: the first attempt's first."""
+    # Not splitlines(), to which a dozen more characters end a line.
+    names = worker_ids.split("\n")
+    return names if names[-1] else names[:-1]
+
+
 class State(models.TextChoices):
-    """Where a task is in its life. Django's four statuses are derived, see ``backend.py``."""
+    """Where a task is in its life. Django's four statuses are derived, see ``result.py``."""
 
     SCHEDULED = "scheduled", _("Scheduled")  # its time has not come: delayed, or waiting to retry
     READY = "ready", _("Ready")
@@ -115,7 +122,9 @@ class Task(models.Model):
     error_class = models.CharField(_("error"), max_length=PATH_LENGTH, default="", blank=True)
     error_message = models.CharField(_("error message"), max_length=200, default="", blank=True)  # its first line
     metadata = JSONTextField(_("metadata"), null=True, blank=True)
-    cancel_requested = models.BooleanField(_("asked to stop"), default=False)
+    cancel_requested = models.BooleanField(_("asked to stop"), default=False)  # while it ran
+    # Why. With a default in the database: code of the version before inserts rows without it.
+    cancel_reason = models.CharField(_("reason"), max_length=200, default="", db_default="", blank=True)
 
     objects: ClassVar[TaskManager] = TaskManager()
 
@@ -184,8 +193,7 @@ class Task(models.Model):
     @property
     def worker_names(self) -> list[str]:
         """The workers that tried it, the first attempt's first."""
-        # Not splitlines(), to which a dozen more characters end a line.
-        return self.worker_ids.split("\n")[:-1]
+        return worker_names(self.worker_ids)
 
 
 class PendingTask(Task):

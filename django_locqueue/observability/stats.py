@@ -1,27 +1,40 @@
 """Numbers about the queue, for commands and pages. Counts are capped: none reads more than the cap."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
-from django_locqueue.models import State
-from django_locqueue.store import Store
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
+from django.db.models import QuerySet
+from django.utils.formats import number_format
 
 CAP = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    number: int
-    capped: bool
+def capped_counts(rows: Mapping[str, QuerySet[Any]], cap: int = CAP) -> dict[str, int]:
+    """Return for each queryset how many rows it has, at most ``cap + 1``, by one statement for all.
 
-    def __str__(self) -> str:
-        return f"{self.number:,}+" if self.capped else f"{self.number:,}"
+    Give the querysets the ordering of the index that holds them. Without it PostgreSQL may scan the table in the hope
+    of finding enough rows early, and find them at its end.
+    """
+    if not rows:
+        return {}
+    alias = next(iter(rows.values())).db
+    parts, params = [], []
+    for queryset in rows.values():
+        try:
+            sql, values = queryset.values("pk")[: cap + 1].query.get_compiler(using=alias).as_sql()
+        except EmptyResultSet:  # Django knows that it finds nothing
+            parts.append("0")
+            continue
+        parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS capped)")  # noqa: S608 - the ORM wrote it
+        params.extend(values)
+    with connections[alias].cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(parts)}", params)
+        return dict(zip(rows, cursor.fetchone(), strict=True))
 
 
-def count(store: Store, state: State, *, queues: Collection[str] = (), cap: int = CAP) -> Count:
-    """Return how many tasks are in a state, reading at most ``cap`` + 1 entries of its index."""
-    tasks = store.tasks.filter(state=state)
-    if queues:
-        tasks = tasks.filter(queue_name__in=queues)
-    number = tasks[: cap + 1].count()
-    return Count(min(number, cap), number > cap)
+def capped_text(found: int, cap: int = CAP) -> str:
+    """Return ``312`` or ``10,000+``. ``found``: a count over at most ``cap + 1`` rows."""
+    text = number_format(min(found, cap), force_grouping=True)
+    return f"{text}+" if found > cap else text

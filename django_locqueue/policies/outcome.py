@@ -30,7 +30,7 @@ class ErrorReport:
     def of(cls, error: BaseException) -> "ErrorReport":
         kind = type(error)
         return cls(
-            class_path=shortened(f"{kind.__module__}.{kind.__qualname__}", CLASS_LENGTH),
+            class_path=shortened(class_path(kind), CLASS_LENGTH),
             message=first_line(error),
             traceback=_format(error),
         )
@@ -38,14 +38,24 @@ class ErrorReport:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``return_value``: JSON text. ``delay``: seconds until the next try (retried, snoozed, released)."""
+    """``return_value``: JSON text. ``delay``: seconds until the next try (retried, snoozed, released).
+
+    ``keep_row``: whether the row stays if the task ends with this; one that is put back ends if somebody cancelled
+    it meanwhile. ``by_request``: it is cancelled because somebody asked for it, and the row knows the reason.
+    """
 
     kind: Kind
     return_value: str | None = None
     error: ErrorReport | None = None
     delay: float = 0.0
     keep_row: bool = True
+    by_request: bool = False
     exception: BaseException | None = None  # for receivers of task_finished, who read sys.exc_info()
+
+
+def class_path(kind: type) -> str:
+    """Return the dotted path under which an exception's class is stored."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def first_line(error: BaseException) -> str:

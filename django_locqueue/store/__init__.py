@@ -7,10 +7,11 @@ from django.db import connections
 
 from django_locqueue.models import Task
 from django_locqueue.models.database import queue_database
+from django_locqueue.store.recover import Rescued
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Call, Claimed, Enqueued
+from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
-__all__ = ["Call", "Claimed", "Enqueued", "Store", "get_store", "store_for"]
+__all__ = ["Call", "Claimed", "Enqueued", "Key", "Rescued", "Store", "get_store", "store_for"]
 
 
 def get_store(backend_alias: str | None = None) -> Store:

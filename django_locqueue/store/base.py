@@ -9,10 +9,12 @@ from functools import wraps
 from types import SimpleNamespace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from django.db import DatabaseError, connections, models, transaction
+from django.db import Error, connections, models, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 
 from django_locqueue import clock
-from django_locqueue.models import Task
+from django_locqueue.models import State, Task
 from django_locqueue.models.task import TaskQuerySet
 
 P = ParamSpec("P")
@@ -39,9 +41,21 @@ class StoreBase:
         """Return a short transaction; a savepoint inside the caller's own."""
         return transaction.atomic(using=self.alias)
 
-    def is_transient(self, error: DatabaseError) -> bool:
+    def is_transient(self, error: Error) -> bool:
         """Whether the database asks to repeat the transaction: a deadlock's victim, a lock that was busy."""
         raise NotImplementedError
+
+    def by_key(self, ids: Sequence[int], state: str) -> TaskQuerySet:
+        """Return those of the tasks that are in a state, found through the primary key.
+
+        ``state || ''`` matches no partial index: to a planner that last saw nothing in that state its index looks
+        free, and each statement would read all of it.
+        """
+        return self.tasks.filter(pk__in=ids).alias(any_state=Concat("state", Value(""))).filter(any_state=state)
+
+    def fenced(self, task_id: int, claim_no: int) -> TaskQuerySet:
+        """Return the task if this claim of it still runs."""
+        return self.by_key([task_id], State.RUNNING).filter(claim_no=claim_no)
 
     def now(self) -> datetime:
         """Return the database's time."""
@@ -99,7 +113,7 @@ def repeated(
                 break
             try:
                 return verb(store, *args, **kwargs)
-            except DatabaseError as error:
+            except Error as error:
                 if not store.is_transient(error):
                     raise
             threading.Event().wait(seconds * random.uniform(0.5, 1.5))

@@ -7,8 +7,9 @@ from datetime import datetime
 from django.db.models import F
 from django.db.models.functions import Greatest
 
+from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, WAITING, Queue, State
-from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
+from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.store.base import repeated
 from django_locqueue.store.recover import Recovering
 
@@ -28,6 +29,7 @@ class Controlling(Recovering):
             crashes=0,
             max_attempts=Greatest(F("max_attempts"), F("attempt") + 1),
             cancel_requested=False,
+            cancel_reason="",
         )
 
     @repeated
@@ -39,7 +41,11 @@ class Controlling(Recovering):
     def cancel(
         self, ids: Sequence[int], reason: str = "", *, now: datetime | None = None
     ) -> tuple[list[int], list[int]]:
-        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
+
+        Sends no signal: ``LocQueueBackend.cancel`` does.
+        """
+        reason = shortened(reason, MESSAGE_LENGTH)
         with self.transaction():
             # One lock over both, or a task that is given back between the two steps is in neither.
             states = self._locked_states(ids, (*WAITING, State.RUNNING))
@@ -49,11 +55,11 @@ class Controlling(Recovering):
                 self.tasks.filter(pk__in=waiting).update(
                     state=State.CANCELLED,
                     finished_at=self.time(now),
-                    error_class="django_locqueue.exceptions.Cancel",
-                    error_message=shortened(reason, MESSAGE_LENGTH),
+                    error_class=class_path(Cancel),
+                    error_message=reason,
                 )
             if running:
-                self.tasks.filter(pk__in=running).update(cancel_requested=True)
+                self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)
             return waiting, running
 
     @repeated

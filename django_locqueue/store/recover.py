@@ -4,17 +4,19 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, QuerySet
 
 from django_locqueue import clock
+from django_locqueue.exceptions import Cancel, WorkerLost
 from django_locqueue.models import State, Task, TaskAttempt, Worker
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
-from django_locqueue.policies.outcome import shortened
+from django_locqueue.policies.outcome import class_path, shortened
 from django_locqueue.store.base import StoreBase, repeated
 
 logger = logging.getLogger("django_locqueue.store")
@@ -30,6 +32,7 @@ class Rescued:
     state: str
     worker_name: str
     crashes: int
+    backend_alias: str
 
 
 class Recovering(StoreBase):
@@ -84,11 +87,19 @@ class Recovering(StoreBase):
         return set(asked.values_list("pk", flat=True))
 
     @repeated
-    def rescue(self, *, max_crashes: int, limit: int = BATCH, now: datetime | None = None) -> list[Rescued]:
+    def rescue(
+        self,
+        *,
+        max_crashes: int,
+        by_backend: Mapping[str, int] = MappingProxyType({}),
+        limit: int = BATCH,
+        now: datetime | None = None,
+    ) -> list[Rescued]:
         """Give up expired workers and take back their running tasks, row by row, each charged one crash.
 
-        At ``max_crashes`` a task is failed; before, it is ready again at once, later after a growing wait, so that a
-        task that kills its worker lets others have a turn (CASES B5). Any worker may do this at any time.
+        At ``max_crashes``, or what ``by_backend`` says for its backend's alias, a task is failed; before, it is ready
+        again at once, later after a growing wait, so that a task that kills its worker lets others have a turn (CASES
+        B5). Any worker may do this at any time. Sends no signal: ``LocQueueBackend.announce_rescued`` does.
         """
         time = self.time(now)
         with self.transaction():
@@ -101,7 +112,9 @@ class Recovering(StoreBase):
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
             orphans = orphaned.filter(pk__in=locked).defer("args_kwargs", "return_value", "metadata") if locked else ()
-            rescued = [self._try_to_rescue(task, max_crashes, time) for task in orphans]
+            rescued = [
+                self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time) for task in orphans
+            ]
             return [each for each in rescued if each is not None]
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
@@ -115,15 +128,16 @@ class Recovering(StoreBase):
             logger.exception("Task %d could not be rescued from its dead worker; trying again later.", task.pk)
             return None
 
-    def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued:
+    def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
         crashes = task.crashes + 1
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
-            "error_class": "django_locqueue.exceptions.WorkerLost",
+            "error_class": class_path(WorkerLost),
             "error_message": f"The worker died while running it, {crashes} time{'s' if crashes > 1 else ''}.",
         }
         if task.cancel_requested:
-            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time}
+            asked = {"error_class": class_path(Cancel), "error_message": task.cancel_reason}
+            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time, **asked}
         elif crashes >= max_crashes:
             changes = {"state": State.FAILED, "finished_at": time}
         elif crashes > 1:
@@ -131,7 +145,10 @@ class Recovering(StoreBase):
             changes = {"state": State.SCHEDULED, "run_after": time + wait}
         else:
             changes = {"state": State.READY}
-        self.tasks.filter(pk=task.pk).update(crashes=crashes, worker=None, **error, **changes)
+        # Fenced like every outcome, although the row is locked: not every database's lock was asked for the same row.
+        changes = {"crashes": crashes, "worker": None, **error, **changes}
+        if not self.fenced(task.pk, task.claim_no).update(**changes):
+            return None
         TaskAttempt.objects.using(self.alias).create(
             task_id=task.pk,
             number=task.attempt,
@@ -141,7 +158,7 @@ class Recovering(StoreBase):
             finished_at=time,
             **error,
         )
-        return Rescued(task.pk, changes["state"], worker_name, crashes)
+        return Rescued(task.pk, changes["state"], worker_name, crashes, task.backend_alias)
 
     @repeated
     def promote(self, *, limit: int = BATCH, now: datetime | None = None) -> int:
@@ -149,7 +166,10 @@ class Recovering(StoreBase):
         with self.transaction():
             due = self._locked(self.tasks.due(self.time(now)).order_by("run_after", "id")[:limit])
             ids = list(due.values_list("pk", flat=True))
-            return self.tasks.scheduled().filter(pk__in=ids).update(state=State.READY) if ids else 0
+            return self._make_ready(ids) if ids else 0
+
+    def _make_ready(self, ids: list[int]) -> int:
+        return self.by_key(ids, State.SCHEDULED).update(state=State.READY)
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet, TextField, Value
-from django.db.models.functions import Concat
+from django.db.models import F, QuerySet, TextField, Value
 
-from django_locqueue.models import State, Task, TaskAttempt
-from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.exceptions import Cancel
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt
+from django_locqueue.policies.outcome import Kind, Outcome, class_path
 from django_locqueue.store.base import StoreBase, repeated
-from django_locqueue.store.values import Claimed
+from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
 TABLE = Task._meta.db_table
@@ -132,30 +132,34 @@ class Serving(StoreBase):
     # -- outcomes
 
     @repeated
-    def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> set[int]:
-        """Record how claimed tasks ended, in one transaction. Return the ids whose write was accepted.
+    def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> dict[Key, State]:
+        """Record how claimed tasks ended, in one transaction. Return the state that each accepted write left.
 
-        The rest were no longer the worker's: rescued, requeued or deleted meanwhile. Nothing changed for them.
+        That may be ``cancelled`` where the outcome only puts the task back: somebody asked it to stop meanwhile. What
+        is not among the keys was no longer the worker's: rescued, requeued or deleted. Nothing changed for it.
         """
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
-        ended = sorted(ended, key=lambda each: each[0].id)
+        ended = sorted(ended, key=lambda each: each[0].key)
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
         with self.transaction():
-            accepted = self._ack_successful(kept, now) if kept else set()
-            if len(kept) < len(ended):
-                accepted.update(task.id for task, outcome in ended if self._record(task, outcome, now))
-            return accepted
+            written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
+            for task, outcome in ended:
+                if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row:
+                    continue  # written with its batch
+                if (state := self._record(task, outcome, now)) is not None:
+                    written[task.key] = state
+            return written
 
-    def release(self, tasks: Sequence[Claimed], *, delay: float = 0, now: datetime | None = None) -> set[int]:
+    def release(self, tasks: Sequence[Claimed], *, delay: float = 0, now: datetime | None = None) -> dict[Key, State]:
         """Give claimed tasks back unrun, no attempt charged; nobody claims them for ``delay`` seconds."""
         return self.ack([(task, Outcome(Kind.RELEASED, delay=delay)) for task in tasks], now=now)
 
-    def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[int]:
+    def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[Key]:
         """The smallest step of the hot path; a vendor that can writes the batch in one statement."""
         return {
-            task.id
+            task.key
             for task, outcome in ended
-            if self._fenced(task).update(
+            if self.fenced(*task.key).update(
                 state=State.SUCCESSFUL,
                 finished_at=self.time(now),
                 return_value=Value(outcome.return_value, TextField()),  # JSON text already
@@ -163,23 +167,18 @@ class Serving(StoreBase):
             )
         }
 
-    def _record(self, task: Claimed, outcome: Outcome, now: datetime | None) -> bool:
-        fenced = self._fenced(task)
+    def _record(self, task: Claimed, outcome: Outcome, now: datetime | None) -> State | None:
+        """Write one outcome and the attempt that it leaves. Return the new state, None if the write was refused."""
         time = self.time(now)
         match outcome.kind:
-            case Kind.SUCCESSFUL:
-                if outcome.keep_row:
-                    return False  # recorded with its batch
-                return self._forget(task, fenced)
-            case Kind.FAILED | Kind.CANCELLED:
-                accepted = fenced.update(
-                    state=outcome.kind.value, finished_at=time, worker=None, **_last_error(outcome.error)
-                )
+            case Kind.SUCCESSFUL | Kind.FAILED | Kind.CANCELLED:
+                state = self._end(task, outcome, State(outcome.kind.value), time)
             case Kind.RETRIED:
-                accepted = self._put_back(fenced, outcome.delay, time, **_last_error(outcome.error))
+                state = self._put_back(task, outcome, time, **_last_error(outcome))
             case Kind.SNOOZED | Kind.RELEASED:
-                accepted = self._put_back(fenced, outcome.delay, time, **_untried(task))
-        if accepted and outcome.error is not None:
+                state = self._put_back(task, outcome, time, **_untried(task))
+        gone = state in FINISHED and not outcome.keep_row
+        if state is not None and not gone and outcome.error is not None:
             TaskAttempt.objects.using(self.alias).create(
                 task_id=task.id,
                 number=task.attempt,
@@ -191,26 +190,32 @@ class Serving(StoreBase):
                 error_message=outcome.error.message,
                 traceback=outcome.error.traceback,
             )
-        return bool(accepted)
+        return state
 
-    def _fenced(self, task: Claimed) -> QuerySet[Task]:
-        # `state || ''` as in the batch of PostgreSQL: to a planner that last saw nothing running, the index of running
-        # rows looks free, and each outcome would read all of it.
-        rows = self.tasks.filter(pk=task.id, claim_no=task.claim_no)
-        return rows.alias(any_state=Concat("state", Value(""))).filter(any_state=State.RUNNING)
+    def _end(self, task: Claimed, outcome: Outcome, state: State, time: Any) -> State | None:
+        rows = self.fenced(*task.key)
+        if not outcome.keep_row:
+            return state if self._forget(task, rows) else None
+        error = _BY_REQUEST if outcome.by_request else _last_error(outcome)
+        return state if rows.update(state=state, finished_at=time, worker=None, **error) else None
 
-    def _put_back(self, fenced: QuerySet[Task], delay: float, time: Any, **changes: Any) -> int:
-        """Back to waiting. A task that was asked to stop meanwhile ends here instead."""
-        if delay > 0:
-            waiting = {"state": State.SCHEDULED, "run_after": time + timedelta(seconds=delay)}
+    def _put_back(self, task: Claimed, outcome: Outcome, time: Any, **changes: Any) -> State | None:
+        """Back to waiting. A task that was asked to stop meanwhile ends here instead, with the reason it was given."""
+        if outcome.delay > 0:
+            state, waiting = State.SCHEDULED, {"run_after": time + timedelta(seconds=outcome.delay)}
         else:
-            waiting = {"state": State.READY}
-        return fenced.filter(cancel_requested=False).update(worker=None, **waiting, **changes) or fenced.update(
-            state=State.CANCELLED, finished_at=time, worker=None, **changes
-        )
+            state, waiting = State.READY, {}
+        fenced = self.fenced(*task.key)
+        if fenced.filter(cancel_requested=False).update(state=state, worker=None, **waiting, **changes):
+            return state
+        asked = fenced.filter(cancel_requested=True)
+        if not outcome.keep_row:
+            return State.CANCELLED if self._forget(task, asked) else None
+        changes.update(state=State.CANCELLED, finished_at=time, worker=None, **_BY_REQUEST)
+        return State.CANCELLED if asked.update(**changes) else None
 
     def _forget(self, task: Claimed, fenced: QuerySet[Task]) -> bool:
-        """Delete a row whose result nobody wants, and what its earlier tries left."""
+        """Delete a row that nobody wants to keep, and what its earlier tries left."""
         if not fenced._raw_delete(self.alias):
             return False
         if task.attempt > 1:
@@ -225,8 +230,16 @@ _ATTEMPT_OUTCOMES = {
 }
 
 
-def _last_error(error: ErrorReport | None) -> dict[str, Any]:
-    return {} if error is None else {"error_class": error.class_path, "error_message": error.message}
+# What the row says; the try itself may have left another error, which is its attempt's.
+_BY_REQUEST = {"error_class": class_path(Cancel), "error_message": F("cancel_reason")}
+
+
+def _last_error(outcome: Outcome) -> dict[str, Any]:
+    error = outcome.error
+    changes = {} if error is None else {"error_class": error.class_path, "error_message": error.message}
+    if outcome.kind is Kind.SUCCESSFUL:
+        return {**changes, "return_value": Value(outcome.return_value, TextField())}
+    return changes
 
 
 def _untried(task: Claimed) -> dict[str, Any]:

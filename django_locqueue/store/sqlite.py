@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from django.db import DatabaseError, transaction
+from django.db import Error, transaction
 
 from django_locqueue.store.base import repeated
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
@@ -31,7 +31,7 @@ class SQLiteStore(Store):
         finally:
             connection.transaction_mode = mode
 
-    def is_transient(self, error: DatabaseError) -> bool:
+    def is_transient(self, error: Error) -> bool:
         return "locked" in str(error)
 
     @repeated

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from django_locqueue.models.task import worker_names
+
+Key = tuple[int, int]  # a task's id and the number of its claim
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -49,12 +53,16 @@ class Claimed(NamedTuple):
     last_attempted_at: datetime
 
     @property
+    def key(self) -> Key:
+        return (self.id, self.claim_no)
+
+    @property
     def name(self) -> str:
         return self.task_path.rpartition(".")[2]
 
     @property
     def worker_names(self) -> list[str]:
-        return self.worker_ids.split("\n")[:-1]
+        return worker_names(self.worker_ids)
 
     @property
     def worker_name(self) -> str:

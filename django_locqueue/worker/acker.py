@@ -5,12 +5,14 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
-from django.db import DatabaseError
+from django.db import Error, InterfaceError
 
+from django_locqueue.connections import close_connections
 from django_locqueue.exceptions import OutcomeRefused
+from django_locqueue.models import State
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.service import IDLE_SECONDS, Service, close_connections, describe
-from django_locqueue.store import Claimed, Store
+from django_locqueue.service import IDLE_SECONDS, Service, describe
+from django_locqueue.store import Claimed, Key, Store
 from django_locqueue.worker.execution import Execution
 
 TRIES = 3  # of a batch; then each outcome is written by itself
@@ -63,31 +65,45 @@ class Acker(Service):
         size = 5 * BATCH if self.failures < TRIES else 1
         while True:
             batch = [self._ended[position] for position in range(min(len(self._ended), size))]
-            writing = [e for e in batch if e.outcome is not None and not e.recorded]
+            writing = [e for e in batch if e.outcome is not None and e.written is None]
             write = self._write if size > 1 else self._write_or_replace
-            accepted = write(writing, now) if writing else set()
+            written = write(writing, now) if writing else {}
             for execution in batch:
                 self._ended.popleft()
-                self.on_stored(execution, execution.recorded or execution.claimed.id in accepted)
+                if execution.written is None:
+                    execution.settle(written.get(execution.key))
+                self.on_stored(execution, execution.written is not None)
             if size > 1 or not self._ended:
                 return
 
-    def _write(self, ended: list[Execution], now: datetime | None) -> set[int]:
+    def _write(self, ended: list[Execution], now: datetime | None) -> dict[Key, State]:
         return self.store.ack([(e.claimed, e.outcome) for e in ended if e.outcome is not None], now=now)
 
-    def _write_or_replace(self, ended: list[Execution], now: datetime | None) -> set[int]:
-        """Write an outcome; if the database refuses this and accepts a short failure in its place, that one."""
+    def _write_or_replace(self, ended: list[Execution], now: datetime | None) -> dict[Key, State]:
+        """Write an outcome; if the database refuses this and accepts a short failure in its place, that one.
+
+        A database that is away refuses everything, and may come back between any two statements. So it has to answer
+        before the outcome is tried once more, and after that has failed too.
+        """
         try:
             return self._write(ended, now)
         except Exception as error:
-            if isinstance(error, DatabaseError) and self.store.is_transient(error):
-                raise
-            close_connections()
+            self._prove_refused(error)
+        try:
+            return self._write(ended, now)
+        except Exception as error:
+            self._prove_refused(error)
             [execution] = ended
             what = f"{execution.claimed.name} #{execution.claimed.id}"
             refused = OutcomeRefused(f"What came of {what} could not be stored: {describe(error)}")
-            report = ErrorReport.of(refused)
-            failure = Outcome(Kind.FAILED, error=report, exception=refused)
-            accepted = self.store.ack([(execution.claimed, failure)], now=now)
+            failure = Outcome(Kind.FAILED, error=ErrorReport.of(refused), exception=refused)
+            written = self.store.ack([(execution.claimed, failure)], now=now)
             execution.outcome = failure
-            return accepted
+            return written
+
+    def _prove_refused(self, error: Exception) -> None:
+        """Return if the error is what a database says that answers; else raise, and the outcome waits."""
+        if isinstance(error, InterfaceError) or (isinstance(error, Error) and self.store.is_transient(error)):
+            raise error  # the driver had no connection; or the database asks to repeat
+        close_connections()
+        self.store.now()

@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import Any
 
 from django_locqueue import compat
-from django_locqueue.exceptions import StopTask
-from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store import Claimed
+from django_locqueue.exceptions import Cancel, StopTask
+from django_locqueue.models import State
+from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.store import Claimed, Key
 
 
 class StopReason(StrEnum):
@@ -19,7 +20,7 @@ class StopReason(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Execution:
-    """``outcome`` is set when the run has ended; ``recorded`` when the outcome was written by the run itself.
+    """``outcome`` is set when the run has ended; ``written``, the state of the row, when the outcome is stored.
 
     Times are of the monotonic clock.
     """
@@ -27,15 +28,26 @@ class Execution:
     claimed: Claimed
     result: Any = None
     outcome: Outcome | None = None
-    recorded: bool = False
+    written: State | None = None
     stop_reason: StopReason | None = None
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
 
     @property
-    def key(self) -> tuple[int, int]:
-        return self.claimed.id, self.claimed.claim_no
+    def key(self) -> Key:
+        return self.claimed.key
+
+    def settle(self, written: State | None) -> None:
+        """Take the state that the outcome's write has left; None: it was refused.
+
+        A task that was to be put back is cancelled instead if somebody has asked for it, and everybody hears that.
+        """
+        self.written = written
+        outcome = self.outcome
+        if written == State.CANCELLED and outcome is not None and outcome.kind is not Kind.CANCELLED:
+            error = Cancel(str(StopReason.CANCELLED))
+            self.outcome = Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
 
     @property
     def seconds(self) -> float:

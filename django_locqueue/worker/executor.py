@@ -3,23 +3,29 @@
 import contextvars
 import json
 import logging
+import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, connections, reset_queries, transaction
+from django.db import Error
 from django.utils import timezone
 
-from django_locqueue import compat
+from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.connections import clean_connections
+from django_locqueue.connections import close_old_connections as close_old_connections
 from django_locqueue.definition import TaskDefinition, resolve
+from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.result import STATUSES, running_result
-from django_locqueue.service import close_connections
+from django_locqueue.result import STATUSES, claimed_result, running_result
+from django_locqueue.service import describe
+from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
 logger = logging.getLogger("django_locqueue.task")
@@ -28,20 +34,43 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 
 
 class Executor:
+    """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend."""
+
     def __init__(self, backend: LocQueueBackend) -> None:
         self.backend = backend
+        self.store = backend.store
+        self._backends: dict[str, LocQueueBackend] = {}
+
+    def backend_of(self, claimed: Claimed) -> LocQueueBackend:
+        """Return the backend that the task was enqueued with; the worker's own if it is gone from ``TASKS``."""
+        alias = claimed.backend_alias
+        if alias not in self._backends:  # kept, since each task runs in a context of its own, without Django's cache
+            try:
+                self._backends[alias] = registry.our_backend(alias) or self.backend
+            except Exception:
+                logger.exception("TASKS[%r] is broken; its tasks get the options of %r.", alias, self.backend.alias)
+                self._backends[alias] = self.backend
+        return self._backends[alias]
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it (CASES F5).
-            execution.outcome = contextvars.Context().run(self._run, execution)
+            outcome = contextvars.Context().run(self._run, execution)
         except BaseException as error:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
-            execution.outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+            outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+        execution.outcome = self._with_retention(execution, outcome)
         execution.ended = time.monotonic()
         clean_connections()
+
+    def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
+        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
+        # What is put back only ends if somebody cancelled it.
+        state = _FINISHED.get(outcome.kind, State.CANCELLED)
+        unwanted = self.backend_of(execution.claimed).retention[state] == 0
+        return replace(outcome, keep_row=False) if unwanted else outcome
 
     def _run(self, execution: Execution) -> Outcome:
         if execution.stop_reason is not None:  # it waited for a thread until it was too late
@@ -53,12 +82,12 @@ class Executor:
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         try:
-            execution.result = running_result(claimed, definition, (args, kwargs))
-        except DatabaseError:
+            execution.result = running_result(claimed, definition, (args, kwargs), database=self.store.alias)
+        except Error:
             # The task has not begun: it is not to blame, and not charged, for a database that is away.
             logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        compat.task_started.send_robust(type(self.backend), task_result=execution.result)
+        compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
@@ -78,16 +107,28 @@ class Executor:
 
     def _perform_atomic(self, execution: Execution, options: TaskDefinition, perform: Callable[[], Any]) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
+        claimed, performing = execution.claimed, False
+        refused: list[BaseException] = []  # by the database, of what the function sent within our transaction
         try:
-            with transaction.atomic(using=self.backend.database):
-                outcome = self._normalise(options, perform())
+            with self.store.transaction(), self.store.connection.execute_wrapper(_noting(refused)):
+                performing = True
+                value = perform()
+                performing = False
+                outcome = self._with_retention(execution, self._normalise(options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
-                if not self.backend.store.ack([(execution.claimed, outcome)]):
-                    raise LeaseLost(f"#{execution.claimed.id} was taken from this worker; its work is rolled back.")
+                written = self.store.ack([(claimed, outcome)]).get(claimed.key)
+                if written is None:
+                    raise LeaseLost(f"#{claimed.id} was taken from this worker; its work is rolled back.")
         except BaseException as error:
+            ours = not performing or any(error is each for each in refused)
+            if ours and isinstance(error, Error) and self.store.is_transient(error):
+                # A deadlock's victim, a lock that was busy: the whole transaction is to be repeated, which only we
+                # can. Not so an error of another database, or one that the function made up.
+                logger.warning("%s #%d runs again: %s", claimed.name, claimed.id, describe(error))
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS * random.uniform(0.5, 1.5))
             return self._after_error(execution, options, error)
-        execution.recorded = True
+        execution.written = written  # the outcome is stored already
         return outcome
 
     def _normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
@@ -96,8 +137,7 @@ class Executor:
         except Exception as error:
             failure = TypeError(f"The return value cannot be stored as JSON: {type(error).__name__}: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
-        keep = (options is None or options.keep_result) and self.backend.retention["successful"] != 0
-        return Outcome(Kind.SUCCESSFUL, return_value=text, keep_row=keep)
+        return Outcome(Kind.SUCCESSFUL, return_value=text, keep_row=options is None or options.keep_result)
 
     def _after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
         claimed = execution.claimed
@@ -110,12 +150,13 @@ class Executor:
             ),
             retry_on=options.retry_on if options else (Exception,),
             backoff=partial(self._backoff, execution, options, error),
-            longest=self.backend.backoff["MAX"],
+            longest=self.backend_of(claimed).backoff["MAX"],
         )
 
     def _backoff(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> float:
         """Return the seconds to wait. A backoff function that misbehaves means the longest wait (CASES C9)."""
-        longest = self.backend.backoff["MAX"]
+        defaults = self.backend_of(execution.claimed).backoff
+        longest = defaults["MAX"]
         backoff = options.backoff if options else None
         if callable(backoff):
             try:
@@ -126,41 +167,58 @@ class Executor:
         if isinstance(backoff, int | float):
             return float(backoff)
         tried = execution.claimed.attempt - execution.claimed.crashes
-        return retry.exponential(tried, {**self.backend.backoff, **(backoff or {})})
+        return retry.exponential(tried, {**defaults, **(backoff or {})})
 
     def finish(self, execution: Execution) -> None:
-        """Tell Django's receivers that a task has ended, as its own backends do: with the exception at hand."""
-        outcome, result = execution.outcome, execution.result
+        """Tell Django's receivers that a task has ended, as its own backends do."""
+        outcome = execution.outcome
         if outcome is None or outcome.kind not in _FINISHED:
             return
-        if result is None:  # its function or payload is unknown, so it never began
-            result = self.backend.get_result(str(execution.claimed.id))
-        else:
-            object.__setattr__(result, "status", STATUSES[_FINISHED[outcome.kind]])
-            object.__setattr__(result, "finished_at", timezone.now())
-            if outcome.return_value is not None:
-                object.__setattr__(result, "_return_value", json.loads(outcome.return_value))
-            if outcome.error is not None:
-                result.errors.append(
-                    compat.TaskError(exception_class_path=outcome.error.class_path, traceback=outcome.error.traceback)
-                )
-        if outcome.exception is None:
-            compat.task_finished.send_robust(type(self.backend), task_result=result)
-        else:
-            try:
-                raise outcome.exception
-            except BaseException:
-                compat.task_finished.send_robust(type(self.backend), task_result=result)
+        sender = type(self.backend_of(execution.claimed))
+        send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
         clean_connections()
+
+    def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
+        if execution.result is None or outcome.by_request:  # it never began, or its row knows the reason
+            try:
+                stored = self.backend.get_result(str(execution.claimed.id))
+            except (compat.TaskResultDoesNotExist, Error):
+                pass  # it was not to be kept, or the database is away: receivers hear of it all the same
+            else:
+                if stored.is_finished:
+                    return stored
+        result = execution.result or claimed_result(execution.claimed)
+        object.__setattr__(result, "status", STATUSES[_FINISHED[outcome.kind]])
+        object.__setattr__(result, "finished_at", timezone.now())
+        if outcome.return_value is not None:
+            object.__setattr__(result, "_return_value", json.loads(outcome.return_value))
+        if outcome.error is not None:
+            result.errors.append(
+                compat.TaskError(exception_class_path=outcome.error.class_path, traceback=outcome.error.traceback)
+            )
+        return result
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 
 
+def _noting(errors: list[BaseException]) -> Callable[..., Any]:
+    """Return a wrapper of a connection's statements that keeps the errors which the database answered."""
+
+    def execute(execute: Callable[..., Any], *statement: Any) -> Any:
+        try:
+            return execute(*statement)
+        except Error as error:
+            errors.append(error)
+            raise
+
+    return execute
+
+
 def _stopped(execution: Execution, error: StopTask) -> Outcome:
     """A task that stopped because it was asked to: a cancelled one is over, another goes back uncharged."""
     if execution.stop_reason is StopReason.CANCELLED:
-        return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error)
+        return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
     return Outcome(Kind.RELEASED)
 
 
@@ -169,41 +227,3 @@ def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
         return payload.load_call(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidPayload(f"The stored arguments are damaged: {error}") from error
-
-
-def clean_connections() -> None:
-    """Leave no transaction, and no query log, to the next task on this thread (CASES E5, F1)."""
-    reset_queries()
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is None:
-            continue
-        try:
-            if not _is_clean(connection):
-                connection.close()
-                if connection.in_atomic_block:
-                    # Django keeps a connection unusable until its block ends, and this one never does.
-                    del connections[connection.alias]
-        except Exception:
-            close_connections()
-
-
-def _is_clean(connection: Any) -> bool:
-    if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
-        return False
-    info = getattr(connection.connection, "info", None)  # psycopg: a raw BEGIN is not seen by Django
-    if info is not None:
-        return bool(info.transaction_status == 0)
-    if connection.vendor == "mysql":
-        # Its client cannot tell, and the next BEGIN would commit what a raw BEGIN left. One round trip.
-        connection.connection.rollback()
-        return True
-    return not getattr(connection.connection, "in_transaction", False)  # sqlite3
-
-
-def close_old_connections() -> None:
-    """At the end of a burst of tasks: what ``CONN_MAX_AGE`` says of the end of a request."""
-    for connection in connections.all(initialized_only=True):
-        try:
-            connection.close_if_unusable_or_obsolete()
-        except Exception:
-            connection.connection = None

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from django_locqueue import compat
 from django_locqueue.models import Queue, Task
 from tests.admin.conftest import list_url, task_url
 
@@ -193,3 +194,21 @@ class TestQueues:
     def test_an_unknown_queue_is_not_made(self, root: Client) -> None:
         assert root.post("/admin/locqueue/queue/nope/pause/", {"confirmed": "yes"}).status_code == 404
         assert not Queue.objects.exists()
+
+
+def test_a_waiting_task_that_is_cancelled_here_has_finished_for_django(
+    root: Client, make_task: Callable[..., Task], django_capture_on_commit_callbacks: Any
+) -> None:
+    task = make_task("ready")
+    heard: list[str] = []
+
+    def receiver(sender: Any, task_result: Any, **kwargs: Any) -> None:
+        heard.append(task_result.id)
+
+    compat.task_finished.connect(receiver)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            confirmed(root, "cancel", [task])
+    finally:
+        compat.task_finished.disconnect(receiver)
+    assert heard == [str(task.pk)]

@@ -12,9 +12,9 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.admin.changelist import TaskChangeList
-from django_locqueue.admin.counts import capped_counts
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.models import FailedTask, PendingTask, Queue, RetriedTask, RunningTask, Task, Worker
+from django_locqueue.observability.stats import capped_counts
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
 WIDE = ("args_kwargs", "return_value", "metadata", "worker_ids", "traceback")

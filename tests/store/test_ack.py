@@ -18,7 +18,7 @@ KINDS = list(Kind)
 def ack(store: Store, task: Claimed, kind: Kind, **options: Any) -> dict[str, Any]:
     """Record an outcome and return the columns that it changed."""
     before = row(task.id)
-    assert store.ack([(task, outcome(kind, **options))], now=NOW) == {task.id}
+    assert store.ack([(task, outcome(kind, **options))], now=NOW).keys() == {task.key}
     return changed(before, row(task.id))
 
 
@@ -116,7 +116,8 @@ def test_a_success_that_is_not_kept_deletes_the_row_and_its_attempts(store: Stor
     kept = running(store, owner)
     store.ack([(each, outcome(Kind.RETRIED)) for each in (first, kept)])
     again = {task.id: task for task in store.claim(owner, 2)}
-    assert store.ack([(again[first.id], outcome(Kind.SUCCESSFUL, keep_row=False))]) == {first.id}
+    second = again[first.id]
+    assert store.ack([(second, outcome(Kind.SUCCESSFUL, keep_row=False))]) == {second.key: "successful"}
     assert list(Task.objects.values_list("pk", flat=True)) == [kept.id]
     assert list(TaskAttempt.objects.values_list("task_id", flat=True)) == [kept.id]
 
@@ -167,7 +168,7 @@ def test_one_batch_may_hold_every_kind(store: Store, owner: Owner):
     gone = running(store, owner)
     ended = [(task, outcome(kind)) for kind, task in tasks.items()]
     ended.append((gone, outcome(Kind.SUCCESSFUL, keep_row=False)))
-    assert store.ack(ended) == {task.id for task, _ in ended}
+    assert store.ack(ended).keys() == {task.key for task, _ in ended}
     states = {kind: state(task.id) for kind, task in tasks.items()}
     assert states == {
         Kind.SUCCESSFUL: "successful",
@@ -181,7 +182,7 @@ def test_one_batch_may_hold_every_kind(store: Store, owner: Owner):
 
 
 def test_an_empty_batch_changes_nothing(store: Store):
-    assert store.ack([]) == set()
+    assert store.ack([]) == {}
 
 
 def test_each_of_a_batch_gets_its_own_return_value(store: Store, owner: Owner):
@@ -227,7 +228,7 @@ def test_a_stale_claim_is_refused_and_changes_nothing(store: Store, owner: Owner
     taken_away(store, task, how)
     before = list(Task.objects.values()), list(TaskAttempt.objects.values())
     late = outcome(Kind.SUCCESSFUL, keep_row=False) if kind == "not kept" else outcome(Kind(kind), delay=5)
-    assert store.ack([(task, late)]) == set()
+    assert store.ack([(task, late)]) == {}
     assert (list(Task.objects.values()), list(TaskAttempt.objects.values())) == before
 
 
@@ -237,11 +238,111 @@ def test_a_refused_outcome_does_not_hold_up_its_batch(store: Store, owner: Owner
     tasks = [running(store, other) for _ in range(2)]
     taken_away(store, late, how)
     ended = [(tasks[0], outcome(Kind.SUCCESSFUL)), (late, outcome(Kind.SUCCESSFUL)), (tasks[1], outcome(Kind.FAILED))]
-    assert store.ack(ended) == {task.id for task in tasks}
+    assert store.ack(ended).keys() == {task.key for task in tasks}
 
 
 def test_a_stale_release_is_refused(store: Store, owner: Owner):
     task = running(store, owner)
     taken_away(store, task, "released and claimed again")
-    assert store.release([task]) == set()
+    assert store.release([task]) == {}
     assert state(task.id) == "running"
+
+
+# -- a task that somebody cancelled while it ran
+
+BY_REQUEST = {"error_class": "django_locqueue.exceptions.Cancel", "error_message": "the order is gone"}
+
+
+@pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
+def test_a_cancelled_task_ends_with_the_reason_that_was_given(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    store.cancel([task.id], "the order is gone")
+    assert BY_REQUEST.items() <= ack(store, task, kind).items()
+
+
+def test_a_task_that_stopped_as_asked_ends_with_the_reason_that_was_given(store: Store, owner: Owner):
+    task = running(store, owner)
+    store.cancel([task.id], "the order is gone")
+    assert BY_REQUEST.items() <= ack(store, task, Kind.CANCELLED, by_request=True).items()
+
+
+def test_a_task_that_cancels_itself_ends_with_its_own_reason(store: Store, owner: Owner):
+    task = running(store, owner)
+    store.cancel([task.id], "the order is gone")
+    assert WITH_ERROR.items() <= ack(store, task, Kind.CANCELLED).items()
+
+
+@pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
+def test_ack_says_that_it_cancelled_what_was_to_be_put_back(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    store.cancel([task.id])
+    assert store.ack([(task, outcome(kind))]) == {task.key: "cancelled"}
+
+
+def test_a_success_shows_no_reason_of_a_cancellation_that_came_too_late(store: Store, owner: Owner):
+    task = running(store, owner)
+    store.cancel([task.id], "the order is gone")
+    ack(store, task, Kind.SUCCESSFUL)
+    assert row(task.id)["error_class"] == ""
+
+
+def test_a_task_that_is_put_back_by_a_person_forgets_why_it_was_cancelled(store: Store, owner: Owner):
+    task = running(store, owner)
+    store.cancel([task.id], "the order is gone")
+    ack(store, task, Kind.RELEASED)
+    store.requeue([task.id])
+    assert (row(task.id)["cancel_requested"], row(task.id)["cancel_reason"]) == (False, "")
+
+
+# -- which state was written, and for which claim
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay", "written"),
+    [
+        (Kind.SUCCESSFUL, 0, "successful"),
+        (Kind.FAILED, 0, "failed"),
+        (Kind.CANCELLED, 0, "cancelled"),
+        (Kind.RETRIED, 0, "ready"),
+        (Kind.SNOOZED, 5, "scheduled"),
+        (Kind.RELEASED, 0, "ready"),
+    ],
+)
+def test_ack_says_which_state_it_wrote(store: Store, owner: Owner, kind: Kind, delay: float, written: str):
+    task = running(store, owner)
+    assert store.ack([(task, outcome(kind, delay=delay))]) == {task.key: written}
+    assert state(task.id) == written
+
+
+@pytest.mark.parametrize("kind", [Kind.SUCCESSFUL, Kind.FAILED])
+def test_of_two_claims_of_one_task_only_the_live_one_is_accepted(store: Store, owner: Owner, kind: Kind):
+    stale = running(store, owner)
+    store.release([stale])
+    live = claim_one(store, owner)
+    both = [(stale, outcome(Kind.SUCCESSFUL)), (live, outcome(kind))]
+    assert store.ack(both).keys() == {live.key}
+
+
+@pytest.mark.parametrize("kind", [Kind.SUCCESSFUL, Kind.FAILED, Kind.CANCELLED])
+def test_an_end_that_is_not_kept_leaves_neither_row_nor_attempt(store: Store, owner: Owner, kind: Kind):
+    ack(store, running(store, owner), Kind.RETRIED)
+    again = claim_one(store, owner, now=NOW)
+    assert store.ack([(again, outcome(kind, keep_row=False))]) == {again.key: kind.value}
+    assert not Task.objects.exists()
+    assert not TaskAttempt.objects.exists()
+
+
+@pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
+def test_what_is_put_back_is_kept_whatever_becomes_of_ends(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    assert store.ack([(task, outcome(kind, keep_row=False))]) == {task.key: "ready"}
+    assert state(task.id) == "ready"
+
+
+@pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
+def test_a_cancelled_task_that_is_not_kept_leaves_nothing_where_it_would_wait(store: Store, owner: Owner, kind: Kind):
+    task = running(store, owner)
+    store.cancel([task.id])
+    assert store.ack([(task, outcome(kind, keep_row=False))]) == {task.key: "cancelled"}
+    assert not Task.objects.exists()
+    assert not TaskAttempt.objects.exists()

@@ -217,7 +217,7 @@ def test_resume_of_a_queue_that_is_not_paused_says_so(store: Store):
 def test_a_paused_queue_still_takes_outcomes(store: Store, owner: Owner):
     task = running(store, owner)
     store.pause("own")
-    assert store.ack([(task, outcome(Kind.SUCCESSFUL))]) == {task.id}
+    assert store.ack([(task, outcome(Kind.SUCCESSFUL))]) == {task.key: "successful"}
 
 
 def test_a_resumed_queue_is_served_again(store: Store, owner: Owner):

@@ -1,6 +1,7 @@
 """Enqueue: what is stored, when it becomes visible, and at what price."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -74,6 +75,7 @@ def test_every_part_of_the_call_is_stored(store: Store):
         "error_message": "",
         "metadata": {"trace": "x"},
         "cancel_requested": False,
+        "cancel_reason": "",
     }
 
 
@@ -154,3 +156,35 @@ def test_nobody_claims_a_task_before_the_commit(store: Store):
         enqueue(store)
         assert in_thread(store.ready_queues) == []
     assert [name for name, *_ in in_thread(store.ready_queues)] == ["default"]
+
+
+# -- MySQL proper, which has no RETURNING: the ids of a statement are worked out
+
+
+@pytest.fixture
+def without_returning(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    if connection.vendor != "mysql":
+        pytest.skip("MySQL and MariaDB only")
+    monkeypatch.setattr(type(connection.features), "can_return_rows_from_bulk_insert", False)
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_every_call_gets_its_own_id_however_far_apart_they_are(store: Store, without_returning: None, step: int):
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION auto_increment_increment = %s", [step])
+    try:
+        stored = store.enqueue_many([call(priority=number) for number in range(5)])
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION auto_increment_increment = DEFAULT")
+    assert [Task.objects.get(pk=each.id).priority for each in stored] == [0, 1, 2, 3, 4]
+    assert stored[1].id - stored[0].id == step
+
+
+def test_what_cannot_be_found_again_is_not_stored(store: Store, without_returning: None):
+    def lie(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        return execute(sql.replace("LAST_INSERT_ID()", "LAST_INSERT_ID() + 1000"), params, many, context)
+
+    with connection.execute_wrapper(lie), pytest.raises(RuntimeError, match="found 0 of them"):
+        store.enqueue_many([call(), call()])
+    assert not Task.objects.exists()

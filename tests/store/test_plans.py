@@ -21,7 +21,9 @@ from tests.store.rows import NOW, ago, later, outcome, put_many
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module", params=["analysed while empty", "never analysed", "analysed when full"])
+@pytest.fixture(
+    scope="module", params=["analysed while empty", "never analysed", "analysed when full", "analysed during a burst"]
+)
 def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Any:
     """Fill the tables once for the module, each time with other statistics."""
     with django_db_blocker.unblock():
@@ -31,6 +33,12 @@ def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_bloc
         with connection.cursor() as cursor:
             if request.param == "analysed while empty":
                 cursor.execute("ANALYZE")
+            if request.param == "analysed during a burst":
+                # Most of the table waited or ran then; now it has ended.
+                for state in ("scheduled", "ready", "running"):
+                    put_many(5000, state, attempt=1, worker_id=1, worker_ids="w\n", run_after=ago(hours=2))
+                cursor.execute("ANALYZE")
+                cursor.execute("DELETE FROM locqueue_task")
             _fill()
             if request.param == "analysed when full":
                 cursor.execute("ANALYZE")
@@ -126,6 +134,12 @@ def test_the_queues_with_ready_tasks_are_found_in_the_ready_index(store: Store):
 
 def test_promotion_reads_the_scheduled_index(store: Store):
     assert cheap_enough(plan_of(lambda: store.promote(now=NOW), "SELECT"), "locqueue_task_scheduled")
+
+
+def test_a_promoted_batch_is_written_by_primary_key(store: Store):
+    plan = plan_of(lambda: store.promote(now=NOW), "UPDATE")
+    assert "locqueue_task_pkey" in plan or "INTEGER PRIMARY KEY" in plan, plan
+    assert "locqueue_task_scheduled" not in plan, plan
 
 
 def test_the_next_due_time_is_read_from_the_scheduled_index(store: Store):

@@ -54,7 +54,7 @@ class Scene:
 
     def ended(self, kind: Kind) -> list[int]:
         tasks = random.sample(self.tasks, len(self.tasks))
-        return sorted(self.store.ack([(task, outcome(kind)) for task in tasks]))
+        return sorted(pk for pk, _ in self.store.ack([(task, outcome(kind)) for task in tasks]))
 
     # -- the verbs
 

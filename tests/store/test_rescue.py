@@ -40,6 +40,22 @@ def orphaned(store: Store, owner: Owner, **columns: Any) -> Claimed:
     return task
 
 
+def _once(wrapper: Any) -> Any:
+    """Return a wrapper of statements that is not called for those which it sends itself."""
+    inside: list[None] = []
+
+    def execute(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if inside:
+            return execute(sql, params, many, context)
+        inside.append(None)
+        try:
+            return wrapper(execute, sql, params, many, context)
+        finally:
+            inside.clear()
+
+    return execute
+
+
 # -- whose tasks are taken
 
 
@@ -198,10 +214,41 @@ def test_a_task_that_was_asked_to_stop_is_cancelled(store: Store, owner: Owner):
     assert (state(task.id), row(task.id)["finished_at"]) == ("cancelled", NOW)
 
 
+def test_a_task_that_was_asked_to_stop_keeps_the_reason(store: Store, owner: Owner):
+    task = orphaned(store, owner, cancel_requested=True, cancel_reason="the order is gone")
+    rescue(store)
+    stored = row(task.id)
+    assert (stored["error_class"], stored["error_message"]) == (
+        "django_locqueue.exceptions.Cancel",
+        "the order is gone",
+    )
+    assert attempts(task.id)[0]["error_class"] == "django_locqueue.exceptions.WorkerLost"
+
+
+def test_each_backend_s_own_limit_of_crashes_counts(store: Store, owner: Owner):
+    frail, hardy = orphaned(store, owner, backend_alias="frail"), orphaned(store, owner)
+    rescue(store, max_crashes=3, by_backend={"frail": 1})
+    assert (state(frail.id), state(hardy.id)) == ("failed", "ready")
+
+
+def test_a_row_that_was_claimed_anew_between_the_look_and_the_write_is_left_alone(store: Store, owner: Owner):
+    task = orphaned(store, owner)
+
+    def claimed_anew(execute, sql, params, many, context):
+        if sql.startswith("UPDATE") and "crashes" in sql:
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE locqueue_task SET claim_no = 2 WHERE id = %s", [task.id])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(_once(claimed_anew)):
+        assert rescue(store) == []
+    assert (state(task.id), row(task.id)["crashes"], attempts(task.id)) == ("running", 0, [])
+
+
 def test_the_dead_worker_s_outcome_is_refused(store: Store, owner: Owner):
     task = orphaned(store, owner)
     rescue(store)
-    assert store.ack([(task, outcome(Kind.SUCCESSFUL))]) == set()
+    assert store.ack([(task, outcome(Kind.SUCCESSFUL))]) == {}
 
 
 def test_a_rescued_task_is_not_rescued_again(store: Store, owner: Owner):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from django.db import OperationalError
 
+from django_locqueue.models import FINISHED, State
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution
@@ -47,34 +48,55 @@ class FakeStore:
     def __init__(self):
         self.writes = []
         self.refused = set()
+        self.refused_claims = set()
+        self.cancelled = set()
+        self.ack_failing = 0
         self.poison = set()
         self.failing = 0
+        self.error = OperationalError("the database is away")
         self.ready = []
         self.wanted = []
         self.running = []
         self.released = []
 
-    def ack(self, outcomes, now=None):
+    def _fail_while_away(self):
         if self.failing:
             self.failing -= 1
-            raise OperationalError("the database is away")
+            raise self.error
+
+    def ack(self, outcomes, now=None):
+        self._fail_while_away()
+        if self.ack_failing:
+            self.ack_failing -= 1
+            raise self.error
         if any(task.id in self.poison and outcome.kind is not Kind.FAILED for task, outcome in outcomes):
             raise OperationalError("packet too large")
         self.writes.append([task.id for task, _ in outcomes])
-        return {task.id for task, _ in outcomes} - self.refused
+        return {
+            task.key: self._written(task, outcome)
+            for task, outcome in outcomes
+            if task.id not in self.refused and task.key not in self.refused_claims
+        }
+
+    def _written(self, task, outcome):
+        if task.id in self.cancelled:
+            return State.CANCELLED
+        return State(outcome.kind) if outcome.kind in FINISHED else State.READY
 
     def release(self, tasks, delay=0, now=None):
         self.released += tasks
         self.writes.append([("released", task.id) for task in tasks])
-        return {task.id for task in tasks}
+        return {task.key: State.READY for task in tasks}
+
+    def now(self):
+        self._fail_while_away()
+        return NOW
 
     def is_transient(self, error):
-        return False
+        return "locked" in str(error)
 
     def claim(self, owner, limit, **options):
-        if self.failing:
-            self.failing -= 1
-            raise OperationalError("the database is away")
+        self._fail_while_away()
         self.wanted.append(limit)
         given, self.ready = self.ready[:limit], self.ready[limit:]
         return given

@@ -1,8 +1,9 @@
 """Outcomes are written in batches, at once when nothing else runs, and kept until they are stored."""
 
 import pytest
-from django.db import OperationalError
+from django.db import Error, InterfaceError, OperationalError
 
+from django_locqueue.models import State
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.worker import acker as module
@@ -22,8 +23,14 @@ class Stage:
     def fail(self, times):
         """Let passes fail, as the service's loop would count them."""
         for _ in range(times):
-            with pytest.raises(OperationalError):
+            with pytest.raises(Error):
                 self.acker.run_once()
+            self.acker.failures += 1
+
+    def try_once(self):
+        try:
+            self.acker.run_once()
+        except Error:
             self.acker.failures += 1
 
 
@@ -104,7 +111,7 @@ def test_a_refused_write_is_told_as_such(stage):
 
 def test_what_was_recorded_by_the_run_itself_is_not_written_again(stage):
     execution = ended(1)
-    execution.recorded = True
+    execution.written = State.SUCCESSFUL
     stage.acker.put(execution)
     stage.acker.run_once()
     assert stage.store.writes == []
@@ -132,6 +139,59 @@ def test_a_database_that_is_away_for_long_turns_no_success_into_a_failure(stage)
     stage.acker.run_once()
     assert execution.outcome.kind is Kind.SUCCESSFUL
     assert stage.stored == [(1, True)]
+
+
+@pytest.mark.parametrize("failures", range(1, 12))
+@pytest.mark.parametrize("error", [OperationalError("the database is away"), InterfaceError("connection is closed")])
+def test_a_database_that_comes_back_at_any_moment_turns_no_success_into_a_failure(stage, failures, error):
+    execution = ended(1)
+    stage.acker.put(execution)
+    stage.store.failing, stage.store.error = failures, error
+    while stage.acker.pending:
+        stage.try_once()
+    assert execution.outcome.kind is Kind.SUCCESSFUL
+    assert stage.store.writes == [[1]]
+
+
+def test_a_database_that_answers_a_question_is_asked_twice_before_an_outcome_is_replaced(stage):
+    execution = ended(1)
+    stage.acker.put(execution)
+    stage.acker.failures = module.TRIES
+    stage.store.ack_failing = 1
+    stage.acker.flush()
+    assert execution.outcome.kind is Kind.SUCCESSFUL
+
+
+@pytest.mark.parametrize("error", [OperationalError("database is locked"), InterfaceError("connection is closed")])
+def test_what_is_no_refusal_never_replaces_an_outcome(stage, error):
+    execution = ended(1)
+    stage.acker.put(execution)
+    stage.acker.failures = module.TRIES
+    stage.store.ack_failing, stage.store.error = 10, error
+    stage.fail(10)
+    stage.acker.flush()
+    assert execution.outcome.kind is Kind.SUCCESSFUL
+    assert stage.stored == [(1, True)]
+
+
+def test_two_claims_of_one_task_are_told_apart(stage):
+    stale, live = ended(1), ended(1)
+    live.claimed = claimed(1, claim_no=2)
+    stage.store.refused_claims = {(1, 1)}
+    stage.acker.put(stale)
+    stage.acker.put(live)
+    stage.acker.run_once()
+    assert stage.stored == [(1, False), (1, True)]
+
+
+@pytest.mark.parametrize("kind", [Kind.RELEASED, Kind.SNOOZED, Kind.RETRIED])
+def test_what_the_store_cancelled_instead_of_putting_it_back_is_told_as_cancelled(stage, kind):
+    execution = ended(1, kind)
+    stage.store.cancelled = {1}
+    stage.acker.put(execution)
+    stage.acker.run_once()
+    assert (execution.outcome.kind, execution.written) == (Kind.CANCELLED, State.CANCELLED)
+    assert execution.outcome.error.class_path == "django_locqueue.exceptions.Cancel"
 
 
 def test_each_outcome_is_told_once_when_the_database_goes_away_in_between(stage):

@@ -1,7 +1,8 @@
 """How one run ends: each kind of outcome, whatever the task does."""
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, connections
+from django.db.backends.utils import CursorWrapper
 
 from django_locqueue import compat
 from django_locqueue.models import State, Task, TaskAttempt
@@ -218,13 +219,14 @@ def test_the_context_says_whether_to_stop():
     assert '"should_stop":true' in outcome.return_value
 
 
-def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path):
+@pytest.mark.parametrize("error", [OperationalError("the database is away"), InterfaceError("connection is closed")])
+def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path, error):
     # The second try reads the errors of the first; the database is away just then.
     result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
     run_next()
 
     def away(*args, **kwargs):
-        raise OperationalError("the database is away")
+        raise error
 
     def run():
         execution = Execution(claim_next())
@@ -250,3 +252,161 @@ def test_a_claim_names_its_worker():
     worker = our_backend().store.register_worker("w:1", lease=60)
     [claimed] = our_backend().store.claim(Owner(worker.pk, worker.name), 1)
     assert claimed.worker_name == "w:1"
+
+
+# -- an atomic task whose transaction the database gives up
+
+BUSY = {"sqlite": OperationalError("database is locked"), "mysql": OperationalError(1213, "Deadlock found")}
+
+
+def gave_up():
+    """Return the error by which the database asks to repeat a transaction."""
+    error = BUSY.get(connection.vendor, OperationalError("deadlock detected"))
+    error.__cause__ = type("Deadlock", (Exception,), {"sqlstate": "40P01"})()
+    return error
+
+
+def raising(error):
+    def fail(*args, **kwargs):
+        raise error
+
+    return fail
+
+
+@pytest.fixture
+def on_default_options(monkeypatch):
+    """SQLite as a new project has it: transactions begin by reading, unless somebody asks for more."""
+    if connection.vendor != "sqlite":
+        pytest.skip("SQLite only")
+    monkeypatch.setitem(connections.settings["default"], "OPTIONS", {})
+
+
+def test_an_atomic_task_on_default_options_has_the_write_lock_from_its_start(on_default_options):
+    tasks.read_and_write_atomically.enqueue("mine")
+    assert run_next()[0].outcome.kind is Kind.SUCCESSFUL
+
+
+def test_an_atomic_task_whose_outcome_the_database_gave_up_is_released_for_a_moment(monkeypatch):
+    result = tasks.create_group_atomically.enqueue("later")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(our_backend().store), "_ack_successful", raising(gave_up()))
+        [execution] = run_next()
+    assert (execution.outcome.kind, execution.outcome.delay > 0.1) == (Kind.RELEASED, True)
+    assert (row(result).state, row(result).attempt) == (State.SCHEDULED, 0)
+
+
+def test_an_atomic_task_whose_commit_the_database_gave_up_is_released(monkeypatch):
+    tasks.create_group_atomically.enqueue("later")
+
+    def run():
+        execution = Execution(claim_next())
+        with monkeypatch.context() as patch:
+            patch.setattr(connection, "_commit", raising(gave_up()))
+            Executor(our_backend()).run(execution)
+        return execution.outcome
+
+    assert in_thread(run).kind is Kind.RELEASED
+
+
+def test_an_atomic_task_whose_statement_the_database_gave_up_is_released(monkeypatch):
+    tasks.create_group_atomically.enqueue("later")
+
+    execute = CursorWrapper._execute
+
+    def give_up(cursor, sql, *args):
+        if "auth_group" in sql:
+            raise gave_up()
+        return execute(cursor, sql, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CursorWrapper, "_execute", give_up)
+        [execution] = run_next()
+    assert execution.outcome.kind is Kind.RELEASED
+
+
+def test_an_error_that_an_atomic_task_made_up_fails_it():
+    assert outcome_of(tasks.raise_what_a_database_says, "database is locked").kind is Kind.FAILED
+
+
+def test_an_error_that_is_no_reason_to_repeat_fails_an_atomic_task(monkeypatch):
+    tasks.create_group_atomically.enqueue("never")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(our_backend().store), "_ack_successful", raising(OperationalError("disk full")))
+        [execution] = run_next()
+    assert execution.outcome.kind is Kind.FAILED
+
+
+# -- the options of a task's own backend
+
+
+@pytest.fixture
+def two_backends(settings):
+    ours = settings.TASKS["default"]
+    zero = {"SUCCESSFUL": 0, "FAILED": 0, "CANCELLED": 0}
+    options = {"BACKOFF": {"BASE": 1000, "JITTER": 0}, "RETENTION": zero, "MAX_ATTEMPTS": 2}
+    settings.TASKS = {"default": ours, "slow": {**ours, "OPTIONS": options}}
+
+
+def test_the_wait_is_that_of_the_task_s_own_backend(two_backends):
+    assert outcome_of(tasks.fail.using(backend="slow")).delay == 1000
+
+
+@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, tasks.give_up])
+def test_what_the_task_s_own_backend_does_not_keep_is_gone_at_once(two_backends, definition):
+    definition.using(backend="slow").enqueue(1)
+    run_next()
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, tasks.give_up])
+def test_what_it_keeps_stays(two_backends, definition):
+    definition.enqueue(1)
+    run_next()
+    assert Task.objects.count() == 1
+
+
+def test_the_options_of_a_backend_that_is_gone_are_those_of_the_worker_s_own(two_backends, settings):
+    tasks.fail.using(backend="slow").enqueue()
+    settings.TASKS = {"default": settings.TASKS["default"]}
+    assert run_next()[0].outcome.delay < 1000
+
+
+# -- who hears of a cancelled task
+
+
+@pytest.fixture
+def told():
+    results = []
+
+    def receiver(sender, task_result, **kwargs):
+        results.append(task_result)
+
+    compat.task_finished.connect(receiver)
+    yield results
+    compat.task_finished.disconnect(receiver)
+
+
+@pytest.mark.parametrize("definition", [tasks.snooze, tasks.fail_and_wait_30])
+def test_a_task_that_is_cancelled_where_it_would_wait_has_finished_for_django(told, definition):
+    result = definition.enqueue(60) if definition is tasks.snooze else definition.enqueue()
+
+    def run():
+        execution = Execution(claim_next())
+        executor = Executor(our_backend())
+        executor.run(execution)
+        result.cancel("the order is gone")
+        execution.settle(our_backend().store.ack([(execution.claimed, execution.outcome)]).get(execution.key))
+        executor.finish(execution)
+        return execution.outcome
+
+    assert in_thread(run).kind is Kind.CANCELLED
+    assert told[0].status == compat.TaskResultStatus.FAILED
+    assert told[0].errors[-1].exception_class.__name__ == "Cancel"
+    assert told[0].errors[-1].traceback == "the order is gone"
+
+
+def test_a_task_that_never_began_and_is_not_kept_is_told_all_the_same(told, two_backends):
+    tasks.add.using(backend="slow").enqueue(1)
+    Task.objects.update(task_path="no.such.task")
+    run_next()
+    assert told[0].errors[-1].exception_class_path == "django_locqueue.exceptions.UnknownTask"

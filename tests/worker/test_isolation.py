@@ -73,7 +73,7 @@ def test_an_atomic_task_that_lost_its_lease_leaves_no_work():
         return stale
 
     stale = in_thread(run)
-    assert not stale.recorded
+    assert stale.written is None
     assert row(result).state == State.RUNNING
     assert not Group.objects.filter(name="lost").exists()
 
@@ -81,7 +81,7 @@ def test_an_atomic_task_that_lost_its_lease_leaves_no_work():
 def test_an_atomic_outcome_is_written_once():
     tasks.create_group_atomically.enqueue("kept")
     [execution] = run_next()
-    assert execution.recorded
+    assert execution.written == State.SUCCESSFUL
 
 
 def test_a_plain_task_that_fails_keeps_what_it_committed():

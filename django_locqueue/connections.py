@@ -1,0 +1,52 @@
+"""How a thread leaves its database connections: dropped, clean for the next task, or renewed when they are old."""
+
+from typing import Any
+
+from django.db import connections, reset_queries
+
+
+def close_connections() -> None:
+    """Drop this thread's connections: what failed may have left one unusable."""
+    for connection in connections.all(initialized_only=True):
+        try:
+            connection.close()
+        except Exception:
+            connection.connection = None
+
+
+def close_old_connections() -> None:
+    """At the end of a burst of tasks: what ``CONN_MAX_AGE`` says of the end of a request."""
+    for connection in connections.all(initialized_only=True):
+        try:
+            connection.close_if_unusable_or_obsolete()
+        except Exception:
+            connection.connection = None
+
+
+def clean_connections() -> None:
+    """Leave no transaction, and no query log, to the next task on this thread (CASES E5, F1)."""
+    reset_queries()
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is None:
+            continue
+        try:
+            if not _is_clean(connection):
+                connection.close()
+                if connection.in_atomic_block:
+                    # Django keeps a connection unusable until its block ends, and this one never does.
+                    del connections[connection.alias]
+        except Exception:
+            close_connections()
+
+
+def _is_clean(connection: Any) -> bool:
+    if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
+        return False
+    info = getattr(connection.connection, "info", None)  # psycopg: a raw BEGIN is not seen by Django
+    if info is not None:
+        return bool(info.transaction_status == 0)
+    if connection.vendor == "mysql":
+        # Its client cannot tell, and the next BEGIN would commit what a raw BEGIN left. One round trip.
+        connection.connection.rollback()
+        return True
+    return not getattr(connection.connection, "in_transaction", False)  # sqlite3

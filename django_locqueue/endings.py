@@ -1,0 +1,86 @@
+"""Tasks that end without a run: a waiting one that is cancelled, one that died with its worker.
+
+Their receivers are told as of any other end, after the commit; and a row that its backend does not keep is deleted.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from django_locqueue import compat, registry, signals
+from django_locqueue.exceptions import Cancel, WorkerLost
+from django_locqueue.models import FINISHED, State, Task
+from django_locqueue.result import stored_result
+from django_locqueue.store import Rescued, Store
+
+BATCH = 500
+
+
+def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
+    """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
+    cancelled, asked = store.cancel(ids, reason)
+    announce_ended(store, cancelled)
+    return cancelled, asked
+
+
+def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
+    """Send ``task_rescued`` for each, and ``task_finished`` for those that the rescue ended."""
+    rescued = list(rescued)
+    for task in rescued:
+        signals.task_rescued.send_robust(
+            _sender(task.backend_alias),
+            task_id=task.id,
+            worker_name=task.worker_name,
+            state=task.state,
+            crashes=task.crashes,
+        )
+    announce_ended(store, [task.id for task in rescued if task.state in FINISHED])
+
+
+def announce_ended(store: Store, ids: Sequence[int]) -> None:
+    """Send ``task_finished`` for tasks that a verb of the store has just failed or cancelled."""
+    for start in range(0, len(ids), BATCH):
+        # As they are now: one that a person has put back meanwhile has not ended.
+        rows = list(store.tasks.filter(pk__in=ids[start : start + BATCH], state__in=(State.FAILED, State.CANCELLED)))
+        endings = [(_sender(row.backend_alias), stored_result(row), _exception(row)) for row in rows]
+        if unwanted := [row.pk for row in rows if not _is_kept(row)]:
+            store.delete(unwanted)
+        # What is rolled back has not happened.
+        transaction.on_commit(partial(_send, endings), using=store.alias)
+
+
+def send_finished(sender: Any, result: Any, exception: BaseException | None) -> None:
+    """Send Django's ``task_finished`` as its own backends do: with the exception at hand (``sys.exc_info()``)."""
+    if exception is None:
+        compat.task_finished.send_robust(sender, task_result=result)
+        return
+    try:
+        raise exception
+    except BaseException:
+        compat.task_finished.send_robust(sender, task_result=result)
+
+
+def _send(endings: list[tuple[Any, Any, BaseException]]) -> None:
+    for sender, result, exception in endings:
+        send_finished(sender, result, exception)
+
+
+def _exception(row: Task) -> BaseException:
+    return (Cancel if row.state == State.CANCELLED else WorkerLost)(row.error_message)
+
+
+def _backend(alias: str) -> Any | None:
+    """Return the backend of this alias, or the first of ours: a row outlives the settings."""
+    return registry.our_backend(alias) or next(iter(registry.our_backends()), None)
+
+
+def _sender(alias: str) -> Any:
+    backend = _backend(alias)
+    return None if backend is None else type(backend)
+
+
+def _is_kept(row: Task) -> bool:
+    backend = _backend(row.backend_alias)
+    return backend is None or backend.retention[row.state] != 0
