@@ -13,7 +13,7 @@ from django_locqueue.definition import TaskDefinition
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import payload, retry
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
-from django_locqueue.store import Call, Rescued, Store, get_store
+from django_locqueue.store import Call, Store, get_store
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -119,14 +119,6 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def cancel(self, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
         """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
         return endings.cancel(self.store, ids, reason)
-
-    def announce_rescued(self, rescued: Iterable[Rescued]) -> None:
-        """Tell receivers what became of a dead worker's tasks; those that it ended are finished for Django."""
-        endings.announce_rescued(self.store, rescued)
-
-    def announce_ended(self, ids: Sequence[int]) -> None:
-        """Tell receivers that a verb of the store (a release, for one) has failed or cancelled these tasks."""
-        endings.announce_ended(self.store, ids)
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's ``OPTIONS``; Django's own check of the task framework calls it."""

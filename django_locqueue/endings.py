@@ -3,7 +3,8 @@
 Their receivers are told as of any other end, after the commit; and a row that its backend does not keep is deleted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from django_locqueue import compat, registry, signals
 from django_locqueue.exceptions import Cancel, WorkerLost
 from django_locqueue.models import FINISHED, State, Task
 from django_locqueue.result import stored_result
-from django_locqueue.store import Rescued, Store
+from django_locqueue.store import Claimed, Rescued, Store
 
 BATCH = 500
 
@@ -23,6 +24,28 @@ def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int
     cancelled, asked = store.cancel(ids, reason)
     announce_ended(store, cancelled)
     return cancelled, asked
+
+
+def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0) -> None:
+    """Give claimed tasks back unrun. One that was asked to stop meanwhile ends here."""
+    written = store.release(tasks, delay=delay)
+    announce_ended(store, [task_id for (task_id, _), state in written.items() if state == State.CANCELLED])
+
+
+def rescue(store: Store, *, max_crashes: int, now: datetime | None = None) -> list[Rescued]:
+    """Take back the tasks of dead workers. ``max_crashes``: for tasks whose backend is gone from ``TASKS``."""
+    rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), now=now)
+    announce_rescued(store, rescued)
+    return rescued
+
+
+def give_up_worker(store: Store, worker_id: int, *, running: Collection[int], max_crashes: int) -> list[Rescued]:
+    """Take back at once what a worker had whose death was seen; see ``Store.give_up_worker``."""
+    rescued = store.give_up_worker(
+        worker_id, running=running, max_crashes=max_crashes, by_backend=registry.crash_limits()
+    )
+    announce_rescued(store, rescued)
+    return rescued
 
 
 def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import connections
 
-from django_locqueue.connections import close_connections as close_connections
+from django_locqueue.connections import close_connections
 
 logger = logging.getLogger("django_locqueue.worker")
 

@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 ('error_message', models.CharField(blank=True, default='', max_length=200, verbose_name='error message')),
                 ('metadata', django_locqueue.models.fields.JSONTextField(blank=True, null=True, verbose_name='metadata')),
                 ('cancel_requested', models.BooleanField(default=False, verbose_name='asked to stop')),
+                ('cancel_reason', models.CharField(blank=True, db_default='', default='', max_length=200, verbose_name='reason')),
             ],
             options={
                 'verbose_name': 'task',

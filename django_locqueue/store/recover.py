@@ -99,7 +99,7 @@ class Recovering(StoreBase):
 
         At ``max_crashes``, or what ``by_backend`` says for its backend's alias, a task is failed; before, it is ready
         again at once, later after a growing wait, so that a task that kills its worker lets others have a turn (CASES
-        B5). Any worker may do this at any time. Sends no signal: ``LocQueueBackend.announce_rescued`` does.
+        B5). Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
         with self.transaction():

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
+from django_locqueue.connections import close_old_connections
 from django_locqueue.service import IDLE_SECONDS, Service
-from django_locqueue.worker.executor import close_old_connections
 
 logger = logging.getLogger("django_locqueue.worker")
 

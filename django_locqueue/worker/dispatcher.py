@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection
 from datetime import datetime
 
-from django_locqueue import conf
+from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
@@ -104,7 +104,7 @@ class Dispatcher(Service):
         one_runs = any(execution.claimed.crashes for execution in self.pool.executions)
         late = suspects if one_runs else suspects[1:]
         if late:
-            self.store.release(late, delay=SUSPECT_SECONDS)
+            endings.release(self.store, late, delay=SUSPECT_SECONDS)
         return [task for task in claimed if task not in late]
 
     def _release_unknown(self, owner: Owner) -> None:
@@ -115,7 +115,7 @@ class Dispatcher(Service):
         held = self.store.held(owner.id)
         known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
-            self.store.release(unknown)
+            endings.release(self.store, unknown)
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

@@ -16,7 +16,6 @@ from django.utils import timezone
 from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections
-from django_locqueue.connections import close_old_connections as close_old_connections
 from django_locqueue.definition import TaskDefinition, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from django_locqueue import conf, signals
+from django_locqueue import conf, endings
 from django_locqueue.service import Service
 from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH
@@ -61,11 +61,7 @@ class Maintenance(Service):
         if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
         self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
-        rescued = self.store.rescue(max_crashes=self.max_crashes, now=now)
-        for task in rescued:
-            signals.task_rescued.send_robust(
-                type(self), task_id=task.id, worker_name=task.worker_name, state=task.state, crashes=task.crashes
-            )
+        rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now)
         if rescued:
             self.on_ready()
         if len(rescued) == BATCH:

@@ -8,9 +8,10 @@ from queue import Empty, SimpleQueue
 
 from django.db import connections
 
+from django_locqueue.connections import close_old_connections
 from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution, StopReason
-from django_locqueue.worker.executor import Executor, close_old_connections
+from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")

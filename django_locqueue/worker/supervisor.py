@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from django.db import Error
 from django.utils.autoreload import get_child_arguments
 
-from django_locqueue import signals
-from django_locqueue.service import close_connections
+from django_locqueue import endings
+from django_locqueue.connections import close_connections
 from django_locqueue.store import Store
 from django_locqueue.worker.slots import SlotTable
 
@@ -100,18 +100,13 @@ class Supervisor:
 
     def _rescue(self, child: Child, code: int) -> None:
         try:
-            rescued = self.store.give_up_worker(
-                child.table.worker_id, running=child.table.running(), max_crashes=self.max_crashes
+            endings.give_up_worker(
+                self.store, child.table.worker_id, running=child.table.running(), max_crashes=self.max_crashes
             )
         except Error:
             logger.exception("A worker process died (%d); its tasks are taken back when its lease is over.", code)
-            return
         finally:
             close_connections()
-        for task in rescued:
-            signals.task_rescued.send_robust(
-                type(self), task_id=task.id, worker_name=task.worker_name, state=task.state, crashes=task.crashes
-            )
 
 
 def child_commands(processes: int, name: str) -> list[list[str]]:

@@ -11,11 +11,12 @@ from functools import partial
 
 from django.db import Error
 
-from django_locqueue import __version__, conf, signals
+from django_locqueue import __version__, conf, endings, signals
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.connections import close_connections
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
-from django_locqueue.service import Service, close_connections
+from django_locqueue.service import Service
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
@@ -208,7 +209,7 @@ class Worker:
             while self.acker.pending and not self.acker.is_alive:
                 self.acker.flush()
             if left:
-                self.store.release([execution.claimed for execution in left])
+                endings.release(self.store, [execution.claimed for execution in left])
             self.store.stop_worker(self.heartbeat.row.pk)
         except Error:
             logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
@@ -240,7 +241,8 @@ class Worker:
 
     def _announce(self, execution: Execution, accepted: bool) -> None:
         """Tell receivers, on the announcer's thread."""
-        sender, outcome, claimed = type(self.backend), execution.outcome, execution.claimed
+        outcome, claimed = execution.outcome, execution.claimed
+        sender = type(self.executor.backend_of(claimed))
         if not accepted:
             signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
             return

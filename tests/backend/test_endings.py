@@ -95,7 +95,7 @@ def test_the_sender_is_the_class_of_the_task_s_own_backend(finished, settings):
 
 def test_a_task_that_a_rescue_fails_has_finished_for_django(finished):
     result, rescued = dead_worker_with(tasks.add, 1)
-    our_backend().announce_rescued(rescued)
+    endings.announce_rescued(our_backend().store, rescued)
     [(sender, told, error)] = finished
     assert (sender, told.id, told.status) == (LocQueueBackend, result.id, compat.TaskResultStatus.FAILED)
     assert told.errors[-1].exception_class is WorkerLost
@@ -104,7 +104,7 @@ def test_a_task_that_a_rescue_fails_has_finished_for_django(finished):
 
 def test_a_task_that_a_rescue_cancels_keeps_the_reason(finished):
     _, rescued = dead_worker_with(tasks.add, 1, cancel="the order is gone")
-    our_backend().announce_rescued(rescued)
+    endings.announce_rescued(our_backend().store, rescued)
     [(_, told, error)] = finished
     assert [each.exception_class for each in told.errors] == [WorkerLost, Cancel]
     assert told.errors[-1].traceback == "the order is gone"
@@ -116,7 +116,7 @@ def test_a_task_that_a_rescue_puts_back_has_not_finished(finished):
     store = our_backend().store
     worker = store.register_worker("dead", lease=-1)
     store.claim(Owner(worker.pk, worker.name), 1)
-    our_backend().announce_rescued(store.rescue(max_crashes=3))
+    endings.announce_rescued(our_backend().store, store.rescue(max_crashes=3))
     assert finished == []
 
 
@@ -129,7 +129,7 @@ def test_a_rescue_is_told_by_the_backend_s_class_with_all_it_knows():
     signals.task_rescued.connect(receiver)
     try:
         result, rescued = dead_worker_with(tasks.add, 1)
-        our_backend().announce_rescued(rescued)
+        endings.announce_rescued(our_backend().store, rescued)
     finally:
         signals.task_rescued.disconnect(receiver)
     told = {"task_id": int(result.id), "worker_name": "dead", "state": "failed", "crashes": 1}
@@ -142,7 +142,7 @@ def test_what_a_dead_worker_had_not_begun_and_somebody_cancelled_has_finished(fi
     worker = store.register_worker("dead", lease=60)
     store.claim(Owner(worker.pk, worker.name), 1)
     result.cancel("why")
-    our_backend().announce_rescued(store.give_up_worker(worker.pk, running=(), max_crashes=3))
+    endings.announce_rescued(our_backend().store, store.give_up_worker(worker.pk, running=(), max_crashes=3))
     assert [told.errors[-1].exception_class for _, told, _ in finished] == [Cancel]
 
 
@@ -157,7 +157,7 @@ def test_a_cancelled_task_that_is_not_kept_is_deleted_at_once(finished, keep_not
 
 def test_a_task_that_a_rescue_fails_and_is_not_kept_is_deleted_at_once(finished, keep_nothing):
     _, rescued = dead_worker_with(tasks.add, 1)
-    our_backend().announce_rescued(rescued)
+    endings.announce_rescued(our_backend().store, rescued)
     assert not Task.objects.exists()
     assert not TaskAttempt.objects.exists()
     assert len(finished) == 1
