@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ from django.core.exceptions import ImproperlyConfigured
 # Set for the processes that tests start: they use the test database itself, where pytest's own process begins
 # beside it and makes it.
 LIVE_NAME = "TEST_DATABASE_NAME"
+
+# Runs with different Pythons may share a server.
+NAME = f"test_locqueue_{sys.version_info.major}{sys.version_info.minor}"
 
 
 def configuration() -> dict[str, Any]:
@@ -63,7 +67,7 @@ def postgres() -> dict[str, Any]:
         url = server.url
         # One server for the run: the processes that tests start, and a second import of the settings, use it too.
         os.environ["TEST_POSTGRES_URL"] = url
-    return {**environ.Env.db_url_config(url), "TEST": {"NAME": "test_locqueue"}}
+    return {**environ.Env.db_url_config(url), "TEST": {"NAME": NAME}}
 
 
 def mysql() -> dict[str, Any]:
@@ -75,7 +79,7 @@ def mysql() -> dict[str, Any]:
         )
     database = environ.Env.db_url_config(url)
     options = {**database.get("OPTIONS", {}), "charset": "utf8mb4"}
-    return {**database, "OPTIONS": options, "TEST": {"NAME": "test_locqueue", "CHARSET": "utf8mb4"}}
+    return {**database, "OPTIONS": options, "TEST": {"NAME": NAME, "CHARSET": "utf8mb4"}}
 
 
 VENDORS: dict[str, Callable[[], dict[str, Any]]] = {"sqlite": sqlite, "postgres": postgres, "mysql": mysql}
