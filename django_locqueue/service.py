@@ -5,7 +5,7 @@ import random
 import threading
 from datetime import datetime
 
-from django.db import connections
+from django.db import Error, connections
 
 from django_locqueue.connections import close_connections
 
@@ -74,7 +74,9 @@ class Service:
         except Exception as error:
             self.failures += 1
             if self.failures == 1:
-                logger.exception("The %s failed and goes on trying: %s", self.name, describe(error))
+                # A database that is away has no story to tell; anything else has.
+                trace = not isinstance(error, Error) or logger.isEnabledFor(logging.DEBUG)
+                logger.error("The %s failed and goes on trying: %s", self.name, describe(error), exc_info=trace)
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
@@ -85,4 +87,6 @@ class Service:
 
 
 def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip()}" if str(error).strip() else type(error).__name__
+    """Return the class and the first line of the error's text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -62,7 +62,9 @@ class WorkerLog:
                 self._line(logging.INFO, "snooze", what, claimed.queue_name, seconds, f"again in {span(outcome.delay)}")
             case Kind.RELEASED:
                 self._count("put back")
-                self._line(logging.INFO, "release", what, claimed.queue_name, seconds, "put back in the queue")
+                # What never began is an affair of the worker's own: its pace changed, or it leaves.
+                level = logging.INFO if seconds else logging.DEBUG
+                self._line(level, "release", what, claimed.queue_name, seconds, "put back in the queue")
 
     def task_rescued(self, *, task_id: int, worker_name: str, state: str, crashes: int, **kwargs: Any) -> None:
         worker_logger.warning(

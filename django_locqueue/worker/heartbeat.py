@@ -66,9 +66,12 @@ class Heartbeat(Service):
             if self.stopping:
                 return self.interval  # it will claim no more, so it needs no new row
             self._began()
+        return self.interval
+
+    def look_for_cancelled(self) -> None:
+        """Ask those of our running tasks to stop that somebody has cancelled."""
         if self.pool.busy:
             self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(self.row.pk))
-        return self.interval
 
     def on_failure(self, error: Exception) -> None:
         if not self.lease_is_good:

@@ -19,7 +19,7 @@ class Maintenance(Service):
     """Every worker runs it; rows that another holds are skipped, so more workers only share the work.
 
     ``on_ready()`` is called when tasks became ready. ``may_rescue()``: whether who is silent can be told from who is
-    dead; not just after an outage.
+    dead; not just after an outage. ``each_pass()``: what else is to be looked at once a second.
     """
 
     name = "maintenance"
@@ -32,6 +32,7 @@ class Maintenance(Service):
         retention: Mapping[str, float | None],
         on_ready: Callable[[], None],
         may_rescue: Callable[[], bool] = lambda: True,
+        each_pass: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.store = store
@@ -39,15 +40,19 @@ class Maintenance(Service):
         self.retention = retention
         self.on_ready = on_ready
         self.may_rescue = may_rescue
+        self.each_pass = each_pass
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = 0.0
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
 
     def run_once(self, now: datetime | None = None) -> float:
-        more = self._promote(now) | self._rescue(now) | self._prune(now)
+        self.each_pass()
+        due = self.store.next_due(now=now)
+        more = due is not None and due <= 0 and self._promote(now)
+        more = self._rescue(now) or more
+        more = self._prune(now) or more
         if more:
             return 0
-        due = self.store.next_due(now=now)
         until_rescue = max(LEAST_SECONDS, self._next_rescue - time.monotonic())
         return max(0.0, min(LONGEST_SECONDS, until_rescue, LONGEST_SECONDS if due is None else due))
 

@@ -1,4 +1,4 @@
-"""``--reload``: restart the worker when code changes, after it has stopped properly (CASES F9).
+"""``--reload``: restart the worker when code changes, after it has stopped properly.
 
 Django's own reloader ends the process in the middle of whatever runs. Here the child stops its worker first, and the
 parent passes stop signals on.
@@ -8,63 +8,102 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.utils import autoreload
 
+from django_locqueue.worker.shutdown import exit_code
 from django_locqueue.worker.worker import Worker
 
 CODE_CHANGED = 3  # the exit code by which Django's reloader asks to be started again
+LOOK_SECONDS = 0.5
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 def is_child() -> bool:
     return os.environ.get(autoreload.DJANGO_AUTORELOAD_ENV) == "true"
 
 
-def run_parent() -> int:
-    """Run this command again as a child, again and again while its code changes; return its exit code."""
+def run_parent(say: Callable[[str], None]) -> int:
+    """Run this command again as a child, again and again while its code changes; return its exit code.
+
+    A child that could not even start after a change (a half-typed line) is started again after the next one.
+    """
     child: subprocess.Popen[bytes] | None = None
     received: list[int] = []
+    reloaded = False
 
     def pass_on(number: int, frame: Any) -> None:
         received.append(number)
-        # A terminal sends Ctrl+C to the child as well.
-        if child is not None and number != signal.SIGINT:
+        if child is not None:
             child.send_signal(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         signal.signal(number, pass_on)
     environment = {**os.environ, autoreload.DJANGO_AUTORELOAD_ENV: "true"}
     while True:
         child = subprocess.Popen(  # noqa: S603 - this very command
-            autoreload.get_child_arguments(), env=environment, close_fds=False
+            autoreload.get_child_arguments(),
+            env=environment,
+            close_fds=False,
+            start_new_session=True,  # what is sent to the group (Ctrl+C) reaches the child once, from us
         )
         code = child.wait()
-        if code != CODE_CHANGED or received:  # a signal may have come while no child was there to hear it
+        child = None
+        if received:  # perhaps while no child was there to hear it
             return 0 if code == CODE_CHANGED else code
+        if code != CODE_CHANGED:
+            if not reloaded:
+                return code
+            say("The changed code does not start; waiting for the next change.")
+            before = _project_files()
+            while not received and _project_files() == before:
+                threading.Event().wait(LOOK_SECONDS)
+            if received:
+                return 0
+        reloaded = True
 
 
 def run_child(worker: Worker) -> int:
     """Serve in a thread, watch the code in this one; however this one ends, the worker stops first."""
     codes: list[int] = []
+    received: list[int] = []
+    watching = True
 
     def serve() -> None:
         codes.append(worker.run())
-        os.kill(os.getpid(), signal.SIGTERM)  # wakes the reloader, which would watch for ever
+        if watching:
+            os.kill(os.getpid(), signal.SIGTERM)  # wakes the reloader, which would watch for ever
 
-    def leave(number: int, frame: Any) -> None:
-        sys.exit(0)
+    def note(number: int, frame: Any) -> None:
+        nonlocal watching
+        received.append(number)
+        if watching:
+            watching = False
+            sys.exit(0)
+        worker.request_stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
+    for number in STOPPING:
+        signal.signal(number, note)
     try:
         autoreload.start_django(autoreload.get_reloader(), serve)
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: worker.request_stop())
+    watching = False
     if not worker.finished.is_set():
         worker.request_stop()
-        worker.finished.wait()
-    return code or (codes[0] if codes else 0)
+        while not worker.finished.wait(LOOK_SECONDS):  # short waits, since a handler may need the lock
+            pass
+    return exit_code(received, code or (codes[0] if codes else 0))
+
+
+def _project_files() -> dict[Path, float]:
+    """Return when each Python file of the project's own apps was changed."""
+    libraries = tuple(path for path in sys.path if path.endswith("site-packages"))
+    folders = {config.path for config in apps.get_app_configs() if not config.path.startswith(libraries)}
+    return {file: file.stat().st_mtime for folder in folders for file in Path(folder).rglob("*.py") if file.exists()}

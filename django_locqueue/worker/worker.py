@@ -85,6 +85,7 @@ class Worker:
             retention=backend.retention,
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
+            each_pass=self.heartbeat.look_for_cancelled,
         )
         self._stop_requests: list[float] = []
         self.finished = threading.Event()

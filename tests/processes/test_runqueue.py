@@ -197,3 +197,24 @@ def test_an_edited_module_restarts_the_worker_after_the_running_task(run_fast_wo
     worker.signal(signal.SIGTERM)
     assert worker.wait(15) == 0
     assert not Worker.objects.filter(stopped_at=None).exists()
+
+
+def test_a_signal_to_the_whole_group_is_heard_once_by_a_reloading_worker(run_fast_worker, ledger):
+    result = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    worker = run_fast_worker("--reload", "--worker-id", "reloading")
+    ledger.wait_for("start")
+    os.killpg(worker.pid, signal.SIGTERM)
+    assert worker.wait(20) == 0
+    assert row(result).state == State.SUCCESSFUL
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_second_signal_ends_a_reloading_worker_at_once(run_fast_worker, ledger, number, code):
+    result = tasks.note_and_sleep.enqueue(ledger.path, 60)
+    worker = run_fast_worker("--reload", "--worker-id", "reloading")
+    ledger.wait_for("start")
+    worker.signal(number)
+    worker.wait_for("finishing 1 task")
+    worker.signal(number)
+    assert worker.wait(20) == code
+    assert (row(result).state, row(result).attempt) == (State.READY, 0)

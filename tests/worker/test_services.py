@@ -163,7 +163,7 @@ def test_a_cancelled_task_that_runs_is_asked_to_stop(heartbeat):
     result = tasks.add.enqueue(1)
     our_backend().store.claim(Owner(heartbeat.row.pk, "w:1"), 1)
     assert result.cancel()
-    heartbeat.run_once()
+    heartbeat.look_for_cancelled()
     assert heartbeat.pool.asked == [(StopReason.CANCELLED, {int(result.id)})]
 
 

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         reloading = settings.DEBUG if options["reload"] is None else options["reload"]
         reloading = reloading and not options["drain"] and options["processes"] == 1 and is_main
         if reloading and not reload.is_child():
-            sys.exit(reload.run_parent())
+            sys.exit(reload.run_parent(lambda text: self.stderr.write(self.style.WARNING(text))))
         log, handlers = WorkerLog(), self._set_up_logging(options)
         log.connect()
         try:
@@ -65,6 +65,7 @@ class Command(BaseCommand):
             log.disconnect()
             for logger, handler in handlers:
                 logger.removeHandler(handler)
+                logger.propagate = True
         if code:
             sys.exit(code)
 
@@ -176,8 +177,10 @@ class Command(BaseCommand):
         logger.setLevel(LEVELS[options["verbosity"]])
         added = [(logger, handler)]
         framework = logging.getLogger(compat.LOGGER_NAME)
-        if not framework.hasHandlers():
-            # Python would print each failure's traceback a second time, in the framework's words.
+        if not framework.handlers and framework.propagate:
+            # The project has said nothing of it, so Django or Python would tell each start and end, and each
+            # failure's traceback, a second time in the framework's words.
+            framework.propagate = False
             added.append((framework, logging.NullHandler()))
         for each, its in added:
             each.addHandler(its)
