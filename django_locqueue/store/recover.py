@@ -118,7 +118,7 @@ class Recovering(StoreBase):
             return [each for each in rescued if each is not None]
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other (CASES A8)."""
+        """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""
         try:
             with self.transaction():
                 return self._rescue_one(task, max_crashes, time)
