@@ -98,8 +98,8 @@ class Recovering(StoreBase):
         """Give up expired workers and take back their running tasks, row by row, each charged one crash.
 
         At ``max_crashes``, or what ``by_backend`` says for its backend's alias, a task is failed; before, it is ready
-        again at once, later after a growing wait, so that a task that kills its worker lets others have a turn (CASES
-        B5). Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
+        again at once, later after a growing wait, so that a task that kills its worker lets others have a turn.
+        Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
         with self.transaction():
