@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
+from django.utils import timezone
 
 from django_locqueue import clock, compat, endings
-from django_locqueue.conf import did_you_mean
-from django_locqueue.definition import TaskDefinition
+from django_locqueue.conf import did_you_mean, place
+from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import payload, retry
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
@@ -23,6 +26,7 @@ OPTIONS: Mapping[str, Any] = {
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
 }
 
+ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
 MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
 MOST_DAYS = 36_500
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -37,6 +41,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
     supports_get_result = True
     supports_priority = True
     stores_in_locqueue = True  # tells `conf.our_backends`, which cannot import this class
+
+    def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
+        # A backend can be made of any settings: the system check that says what is wrong with them needs one to ask.
+        super().__init__(alias, {**params, "QUEUES": _queue_names(params)})
+        self.params = params
 
     @property
     def store(self) -> Store:
@@ -75,6 +84,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
         name = task.queue_name
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
             raise compat.InvalidTask(f"queue_name must be 1 to {NAME_LENGTH} printable characters, got {name!r}.")
+        priority, least, most = task.priority, compat.TASK_MIN_PRIORITY, compat.TASK_MAX_PRIORITY
+        if not isinstance(priority, int | float) or not least <= priority <= most or int(priority) != priority:
+            raise compat.InvalidTask(f"priority must be a whole number from {least} to {most}, got {priority!r}.")
+        if problem := _time_problem(task.run_after):
+            raise compat.InvalidTask(problem)
         super().validate_task(task)
         if len(task.module_path) > PATH_LENGTH:
             raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
@@ -97,7 +111,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> list[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self.validate_task(task)
-        calls = list(calls)
+        calls = pairs(calls)
         stored = self.store.enqueue_many([self._call(task, args, kwargs) for args, kwargs in calls])
         results = [
             new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
@@ -107,8 +121,13 @@ class LocQueueBackend(compat.BaseTaskBackend):
             compat.task_enqueued.send(type(self), task_result=result)
         return results
 
-    def get_result(self, result_id: str) -> QueuedTaskResult:
-        """Return the result of a stored task. Raises ``TaskResultDoesNotExist``, also for a malformed id."""
+    def get_result(self, result_id: str | int) -> QueuedTaskResult:
+        """Return the result of a stored task. Raises ``TaskResultDoesNotExist``, also for a malformed id.
+
+        An id is text to Django; a number is taken too, as the rows and the log have it.
+        """
+        if type(result_id) is int and 0 <= result_id < 10**18:
+            result_id = str(result_id)
         if not isinstance(result_id, str) or not _ID.fullmatch(result_id):
             raise compat.TaskResultDoesNotExist(result_id)
         task = self.store.tasks.filter(pk=int(result_id)).first()
@@ -121,14 +140,14 @@ class LocQueueBackend(compat.BaseTaskBackend):
         return endings.cancel(self.store, ids, reason)
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
-        """System checks of this backend's ``OPTIONS``; Django's own check of the task framework calls it."""
-        return list(_check_options(self.alias, self.options))
+        """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
+        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
 
     def _call(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         options = task if isinstance(task, TaskDefinition) else None
         return Call(
             task_path=task.module_path,
-            args_kwargs=payload.dump_call(args, kwargs),
+            args_kwargs=payload.dump_call(args, kwargs, lambda position: argument_name(task, position)),
             queue_name=task.queue_name,
             priority=task.priority,
             run_after=None if task.run_after is None else clock.storable(task.run_after),
@@ -136,6 +155,23 @@ class LocQueueBackend(compat.BaseTaskBackend):
             backend_alias=self.alias,
             metadata=payload.dump(options.metadata) if options and options.metadata else None,
         )
+
+
+def _queue_names(params: Mapping[str, Any]) -> list[str]:
+    """Return the names in ``QUEUES``. What is no name stays there as one that nobody uses: else all were allowed."""
+    given = params.get("QUEUES", [compat.DEFAULT_TASK_QUEUE_NAME])
+    names = given if isinstance(given, list | tuple | set | frozenset) else [given]
+    return [name if isinstance(name, str) else repr(name) for name in names]
+
+
+def _time_problem(run_after: Any) -> str | None:
+    """Return what is wrong with a task's time, None if nothing is."""
+    wanted = "an aware datetime" if settings.USE_TZ else "a datetime"
+    if run_after is None or (
+        isinstance(run_after, datetime) and not (settings.USE_TZ and timezone.is_naive(run_after))
+    ):
+        return None
+    return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
 
 
 def _validate_options(task: TaskDefinition) -> None:
@@ -182,8 +218,35 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
+def _check_entry(alias: str, params: Mapping[str, Any]) -> Iterable[checks.CheckMessage]:
+    for key in params.keys() - ENTRY:
+        meant = key.upper() if isinstance(key, str) else key
+        belongs = f"It belongs into {place('TASKS', alias, 'OPTIONS')}." if meant in OPTIONS else ""
+        yield checks.Error(
+            f"{place('TASKS', alias)} has the unknown key {key!r}.",
+            hint=belongs or _sentence(did_you_mean(key, ENTRY)),
+            id="locqueue.E009",
+        )
+    queues = params.get("QUEUES", [])
+    if not isinstance(queues, list | tuple | set | frozenset):
+        yield checks.Error(
+            f"{place('TASKS', alias, 'QUEUES')} must be a list of names, got {queues!r}.",
+            hint='Write ["default", "mail"], or [] for any name.',
+            id="locqueue.E015",
+        )
+        return
+    for name in queues:
+        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+            yield checks.Error(
+                f"{place('TASKS', alias, 'QUEUES')} must hold names of 1 to {NAME_LENGTH} printable characters, "
+                f"got {name!r}.",
+                hint="Write [] for any name.",
+                id="locqueue.E015",
+            )
+
+
 def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
-    where = f"TASKS[{alias!r}]['OPTIONS']"
+    where = place("TASKS", alias, "OPTIONS")
     if not isinstance(options, Mapping):
         yield checks.Error(f"{where} must be a dict, got {options!r}.", id="locqueue.E001")
         return
@@ -197,28 +260,28 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
         value = options.get(key, OPTIONS[key])
         if not _is_limit(value):
             yield checks.Error(
-                f"{where}[{key!r}] must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {value!r}.",
+                f'{where}["{key}"] must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {value!r}.',
                 id="locqueue.E003",
             )
     backoff = options.get("BACKOFF", OPTIONS["BACKOFF"])
     problem = "must be a dict." if not isinstance(backoff, Mapping) else _backoff_problem(backoff)
     if problem:
-        yield checks.Error(f"{where}['BACKOFF'] {problem}", id="locqueue.E004")
+        yield checks.Error(f'{where}["BACKOFF"] {problem}', id="locqueue.E004")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
 
 
 def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage]:
     known = OPTIONS["RETENTION"]
     if not isinstance(retention, Mapping):
-        yield checks.Error(f"{where}['RETENTION'] must be a dict, got {retention!r}.", id="locqueue.E005")
+        yield checks.Error(f'{where}["RETENTION"] must be a dict, got {retention!r}.', id="locqueue.E005")
         return
     for key, days in retention.items():
         if key not in known:
             yield checks.Error(
-                f"{where}['RETENTION'] has the unknown key {key!r}{did_you_mean(key, known)}", id="locqueue.E005"
+                f'{where}["RETENTION"] has the unknown key {key!r}{did_you_mean(key, known)}', id="locqueue.E005"
             )
         elif days is not None and not _is_number(days, MOST_DAYS):
             yield checks.Error(
-                f"{where}['RETENTION'][{key!r}] must be a number of days up to {MOST_DAYS:,}, 0 or None, got {days!r}.",
+                f'{where}["RETENTION"]["{key}"] must be a number of days up to {MOST_DAYS:,}, 0 or None, got {days!r}.',
                 id="locqueue.E005",
             )

@@ -1,17 +1,21 @@
 """System checks: wrong configuration says what is wrong, and what to do, before anything runs."""
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.db import connections
 
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
-from django_locqueue.conf import did_you_mean
+from django_locqueue.conf import did_you_mean, place
 from django_locqueue.registry import our_backends
 
+ACCESS_LOG = "django_locqueue.accesslog"
+ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
 
@@ -25,20 +29,28 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
     for name, group in given.items():
         section = conf.Section.registry.get(name)
         if section is None:
-            yield checks.Error(
-                f"LOCQUEUE has the unknown key {name!r}{did_you_mean(name, conf.Section.registry)}",
-                hint='Groups come with their app: "ACCESS_LOG" with "django_locqueue.accesslog" in INSTALLED_APPS.',
-                id="locqueue.E011",
-            )
+            yield _unknown_group(name)
         elif not isinstance(group, Mapping):
-            yield checks.Error(f"LOCQUEUE[{name!r}] must be a dict, got {group!r}.", id="locqueue.E010")
+            yield checks.Error(f"{place('LOCQUEUE', name)} must be a dict, got {group!r}.", id="locqueue.E010")
         else:
             for key in group.keys() - section.defaults.keys():
                 yield checks.Error(
-                    f"LOCQUEUE[{name!r}] has the unknown key {key!r}{did_you_mean(key, section.defaults)}",
+                    f"{place('LOCQUEUE', name)} has the unknown key {key!r}{did_you_mean(key, section.defaults)}",
                     id="locqueue.E012",
                 )
     yield from _check_worker()
+
+
+def _unknown_group(name: Any) -> checks.CheckMessage:
+    if not apps.is_installed(ACCESS_LOG) and get_close_matches(str(name).upper(), ["ACCESS_LOG"]):
+        return checks.Error(
+            f"LOCQUEUE has the group {name!r}, but the app that reads it is not installed.",
+            hint=f'Add "{ACCESS_LOG}" to INSTALLED_APPS; its group is "ACCESS_LOG".',
+            id="locqueue.E011",
+        )
+    return checks.Error(
+        f"LOCQUEUE has the unknown key {name!r}{did_you_mean(name, conf.Section.registry)}", id="locqueue.E011"
+    )
 
 
 def _check_worker() -> Iterable[checks.CheckMessage]:
@@ -54,16 +66,24 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
         value = getattr(worker, key)
         if not _is_number(value) or value < least or (key == "THREADS" and not isinstance(value, int)):
             yield checks.Error(
-                f"LOCQUEUE['WORKER'][{key!r}] must be a {'whole ' if key == 'THREADS' else ''}number from {least} to "
-                f"{MOST:,}, got {value!r}.",
+                f"{place('LOCQUEUE', 'WORKER', key)} must be a {'whole ' if key == 'THREADS' else ''}number "
+                f"from {least} to {MOST:,}, got {value!r}.",
                 id="locqueue.E013",
             )
+    beat, lease = worker.HEARTBEAT_SECONDS, worker.LEASE_SECONDS
+    if _is_number(beat) and _is_number(lease) and lease <= beat:
+        yield checks.Warning(
+            f"{place('LOCQUEUE', 'WORKER', 'LEASE_SECONDS')} ({lease}) is not larger than HEARTBEAT_SECONDS ({beat}): "
+            "a worker would be taken for dead between two beats. It beats every third of the lease instead.",
+            hint="The defaults are 30 and 10. A lease of three beats survives one that is late.",
+            id="locqueue.W002",
+        )
     match worker.POLL_SECONDS:
         case (least, most) if _is_number(least) and _is_number(most) and 0 < least <= most:
             pass
         case other:
             yield checks.Error(
-                f"LOCQUEUE['WORKER']['POLL_SECONDS'] must be (least, most) seconds, got {other!r}.",
+                f"{place('LOCQUEUE', 'WORKER', 'POLL_SECONDS')} must be (least, most) seconds, got {other!r}.",
                 hint="The default is (0.1, 2): a tenth of a second just after work, two seconds when idle.",
                 id="locqueue.E014",
             )
@@ -86,13 +106,24 @@ def check_backends(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
     for backend in backends:
         if not _database_exists(backend):
             yield checks.Error(
-                f"TASKS[{backend.alias!r}]['OPTIONS']['DATABASE'] is {backend.options['DATABASE']!r}, "
+                f"{place('TASKS', backend.alias, 'OPTIONS', 'DATABASE')} is {backend.options['DATABASE']!r}, "
                 "which is not in DATABASES.",
                 hint=f"DATABASES has: {', '.join(connections)}.",
                 id="locqueue.E006",
             )
         elif not compat.IS_DJANGO:  # from 6.0 on, Django itself asks every backend
             yield from backend.check()
+
+
+@checks.register
+def check_middleware(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    """The access log's middleware comes with its app. Here, since the app's own checks run only if it is installed."""
+    if ACCESS_LOG_MIDDLEWARE in settings.MIDDLEWARE and not apps.is_installed(ACCESS_LOG):
+        yield checks.Error(
+            f'MIDDLEWARE has AccessLogMiddleware, but "{ACCESS_LOG}" is not in INSTALLED_APPS, which records.',
+            hint=f'Add "{ACCESS_LOG}" to INSTALLED_APPS and run migrate, or leave the middleware out.',
+            id="locqueue.E008",
+        )
 
 
 def _database_exists(backend: LocQueueBackend) -> bool:

@@ -1,7 +1,7 @@
 """One clock: the database's.
 
 Due times and leases are judged where all workers meet, so that a machine whose clock is wrong starts nothing early
-and takes nothing from the living (CASES C8). Store methods take ``now=None`` and use :class:`DatabaseNow` then; a test
+and takes nothing from the living. Store methods take ``now=None`` and use :class:`DatabaseNow` then; a test
 passes a datetime. Waiting uses ``time.monotonic()``.
 """
 
@@ -48,7 +48,7 @@ def _stored_offset_seconds(connection: Any) -> int:
 
 
 def storable(value: datetime) -> datetime:
-    """Return ``value`` aware or naive as ``USE_TZ`` wants it; the instant stays the same (CASES C6)."""
+    """Return ``value`` aware or naive as ``USE_TZ`` wants it; the instant stays the same."""
     if settings.USE_TZ:
         return value if timezone.is_aware(value) else timezone.make_aware(value)
     return timezone.make_naive(value, timezone.get_default_timezone()) if timezone.is_aware(value) else value

@@ -32,7 +32,7 @@ class Section:
 
     def __getattr__(self, key: str) -> Any:
         if key not in self.defaults:
-            raise AttributeError(f"LOCQUEUE[{self.name!r}] has no key {key!r}; it has {sorted(self.defaults)}")
+            raise AttributeError(f"{place('LOCQUEUE', self.name)} has no key {key!r}; it has {sorted(self.defaults)}")
         return self.given.get(key, self.defaults[key])
 
 
@@ -81,6 +81,11 @@ def backend_database(backend_alias: str | None = None) -> str | None:
     options = chosen.get("OPTIONS", {})
     # Anything else than a dict is for the system checks to report.
     return options.get("DATABASE") if isinstance(options, Mapping) else None
+
+
+def place(setting: str, *keys: Any) -> str:
+    """Return where something stands in the settings, as a person writes it: ``LOCQUEUE["WORKER"]``."""
+    return setting + "".join(f'["{key}"]' for key in keys)
 
 
 def did_you_mean(key: Any, known: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ def close_old_connections() -> None:
 
 
 def clean_connections() -> None:
-    """Leave no transaction, and no query log, to the next task on this thread (CASES E5, F1)."""
+    """Leave no transaction, and no query log, to the next task on this thread."""
     reset_queries()
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:

@@ -1,5 +1,6 @@
 """``@task`` and the definition that it makes: Django's ``Task`` with our options."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -71,7 +72,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         calls = list(calls)
         backend = self.get_backend()
         if not hasattr(backend, "enqueue_many"):  # Django's immediate and dummy backends, in tests
-            return [backend.enqueue(self, list(args), dict(kwargs)) for args, kwargs in calls]
+            return [backend.enqueue(self, list(args), dict(kwargs)) for args, kwargs in pairs(calls)]
         results: list[Any] = backend.enqueue_many(self, calls)
         return results
 
@@ -81,7 +82,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         A plain :meth:`enqueue` already belongs to the transaction. This is for tasks whose data is on another
         alias. The arguments are checked now, while the caller can still mend them.
         """
-        payload.dump_call(args, kwargs)
+        payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
         alias = getattr(self.get_backend(), "database", None)
         transaction.on_commit(partial(self.enqueue, *args, **kwargs), using=alias)
 
@@ -142,11 +143,41 @@ _DEFAULTS = {
 _OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func", "run_after"}
 
 
+def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:
+    """Return the calls of ``enqueue_many`` as a list. Raises TypeError for one that is no ``(args, kwargs)``."""
+    checked = []
+    for number, call in enumerate(calls):
+        match call:
+            case (Sequence() as args, Mapping() as kwargs) if not isinstance(args, str | bytes):
+                checked.append((args, kwargs))
+            case _:
+                raise TypeError(
+                    f"enqueue_many takes (args, kwargs) pairs such as ((1,), {{}}), got {repr(call)[:80]} at {number}."
+                )
+    return checked
+
+
+def argument_name(definition: Any, position: int) -> str:
+    """Return the name of the parameter that takes a positional argument; ``args[2]`` if it is one of ``*args``."""
+    names = _positional_names(definition.func)
+    position_in_function = position + bool(definition.takes_context)  # the context is not among the arguments
+    return names[position_in_function] if position_in_function < len(names) else f"args[{position}]"
+
+
+@lru_cache(maxsize=256)
+def _positional_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a callable that tells nobody
+        return ()
+    return tuple(each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))
+
+
 def resolve(path: str) -> Any:
     """Return the definition at ``path``. Raises :class:`UnknownTask` with the reason; runs nothing else.
 
-    Only a definition can be run: a path from a table never leads to any other callable (CASES D5, G6). What a broken
-    module raises at import, SystemExit included, is the reason and nothing more.
+    Only a definition can be run: a path from a table never leads to any other callable. What a broken module
+    raises at import, SystemExit included, is the reason and nothing more.
     """
     try:
         found = import_string(path)

@@ -34,7 +34,7 @@ class Verdict(Exception):
 
 
 class Retry(Verdict):
-    """Try again later. Charges an attempt; the last one fails.
+    """Try again later. Charges an attempt, so the task needs ``max_attempts`` above 1; the last attempt fails.
 
     ``after``: seconds to wait; ``None`` uses the task's own backoff.
     """
@@ -42,6 +42,9 @@ class Retry(Verdict):
     def __init__(self, after: float | None = None) -> None:
         super().__init__(after)
         self.after = after
+
+    def __str__(self) -> str:
+        return "asked to retry after its backoff" if self.after is None else f"asked to retry in {self.after} s"
 
 
 class Snooze(Verdict):
@@ -51,6 +54,9 @@ class Snooze(Verdict):
         super().__init__(seconds)
         self.seconds = seconds
 
+    def __str__(self) -> str:
+        return f"asked to run again in {self.seconds} s"
+
 
 class Cancel(Verdict):
     """End as cancelled, for the given ``reason``; Django sees FAILED."""
@@ -58,3 +64,6 @@ class Cancel(Verdict):
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+
+    def __str__(self) -> str:
+        return str(self.reason) or "cancelled without a reason"

@@ -42,6 +42,16 @@ def echo(value: Any = None) -> Any:
 
 
 @task
+def total(first: int, *others: int) -> int:
+    return first + sum(others)
+
+
+@task(takes_context=True)
+def build_page(context: Any, number: int) -> int:
+    return number
+
+
+@task
 async def echo_async(value: Any = None) -> Any:
     await asyncio.sleep(0)
     return value

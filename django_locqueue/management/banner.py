@@ -6,18 +6,20 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from django_locqueue import __version__
 from django_locqueue.models import Queue
 from django_locqueue.observability.logs import safe, span
 from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.policies.outcome import first_line
 from django_locqueue.store import Store
 from django_locqueue.worker.worker import WorkerOptions
 
 
 def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[str]:
+    """Say it on a terminal."""
     connection = connections[store.alias]
     ready, scheduled = map(capped_text, _waiting(store, options))
     yield (
@@ -27,7 +29,7 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
     yield f"  worker      {options.name}"
     yield f"  database    {store.alias} ({database_place(connection)})"
     yield f"  queues      {_queues(options)}"
-    for queue in Queue.objects.using(store.alias).exclude(paused_at=None):
+    for queue in _paused(store, options):
         by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
         yield f"              {safe(queue.name)} is paused since {queue.paused_at:%Y-%m-%d %H:%M}{by}"
     threads = f"{options.threads} thread{'' if options.threads == 1 else 's'}"
@@ -40,18 +42,60 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
         yield f"  stop        Ctrl+C finishes running tasks (up to {grace}); press it twice to stop at once"
 
 
-def warnings(store: Store, options: WorkerOptions) -> Iterable[str]:
-    """Each with its cure."""
+def start_line(store: Store, options: WorkerOptions, processes: int = 1) -> str:
+    """Say it in one line, for a log. ``exclude`` and ``paused`` stand there only if there are any."""
+    words = {
+        "worker": options.name,
+        "queues": _listed(options.queues) or "all",
+        "exclude": _listed(options.exclude_queues),
+        "paused": _listed(queue.name for queue in _paused(store, options)),
+        "slots": str(processes * options.threads),
+        "database": store.alias,
+        "version": __version__,
+    }
+    return " ".join(["started", *(f"{key}={value}" for key, value in words.items() if value)])
+
+
+def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> Iterable[str]:
+    """Each with its cure. ``reloads``: the worker restarts when code changes."""
     connection = connections[store.alias]
     executor = MigrationExecutor(connection)
     wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
     if executor.migration_plan(wanted):
-        yield "The task queue has database changes that are not applied: python manage.py migrate"
+        yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
     if settings.DEBUG:
-        yield "DEBUG is on: every query is kept for the length of a task, and the worker restarts when code changes."
+        restarts = ", and the worker restarts when code changes" if reloads else ""
+        yield f"DEBUG is on: every query is kept for the length of a task{restarts}."
     for name in options.queues:
         if not Queue.objects.using(store.alias).filter(name=name).exists() and not _has_tasks(store, name):
             yield f"Queue “{safe(name)}” has no tasks yet."
+
+
+def problem(options: WorkerOptions) -> str | None:
+    """Return why a worker with these options would serve nothing; None if it serves something."""
+    if not options.queues or set(options.queues) - set(options.exclude_queues):
+        return None
+    return (
+        f"--exclude-queue leaves out every queue that --queue names ({_listed(options.queues)}), "
+        "so this worker would serve nothing. Name another queue, or leave one of the two options out."
+    )
+
+
+def unavailable(alias: str, error: BaseException) -> Iterable[str]:
+    """Say that the database cannot be used, and what may help: the statement that failed helps nobody."""
+    yield f"The database “{alias}” cannot be used: {first_line(error)}"
+    yield f"Is it running, and has `{migrate_command(alias)}` been run?"
+
+
+def migrate_command(alias: str) -> str:
+    """Return the command that makes the queue's tables in the database of this alias."""
+    return "python manage.py migrate" + ("" if alias == DEFAULT_DB_ALIAS else f" --database {alias}")
+
+
+def _paused(store: Store, options: WorkerOptions) -> Iterable[Queue]:
+    """Return the paused queues among those that the worker is for."""
+    paused = Queue.objects.using(store.alias).exclude(paused_at=None).exclude(name__in=options.exclude_queues)
+    return (paused.filter(name__in=options.queues) if options.queues else paused).order_by("name")
 
 
 def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:
@@ -61,11 +105,17 @@ def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:
     }
     if options.queues:
         rows = {name: found.filter(queue_name__in=options.queues) for name, found in rows.items()}
+    if options.exclude_queues:
+        rows = {name: found.exclude(queue_name__in=options.exclude_queues) for name, found in rows.items()}
     return capped_counts(rows).values()
 
 
 def _has_tasks(store: Store, name: str) -> bool:
     return store.tasks.ready().filter(queue_name=name).exists()
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ",".join(map(safe, names))
 
 
 def _queues(options: WorkerOptions) -> str:

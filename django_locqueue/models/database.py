@@ -10,7 +10,7 @@ from django_locqueue import conf
 def queue_database(model: type[models.Model], backend_alias: str | None = None) -> str:
     """Return the alias that holds the rows: the backend's ``DATABASE``, else where the routers write ``model``.
 
-    Reads go there too: a replica may not have yet the row that was just claimed (CASES E3).
+    Reads go there too: a replica may not have yet the row that was just claimed.
     """
     return conf.backend_database(backend_alias) or router.db_for_write(model)
 

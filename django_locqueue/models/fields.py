@@ -43,7 +43,7 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
 
 
 class NameField(models.CharField):  # type: ignore[type-arg]
-    """A name in which capitals and trailing spaces count, on every database (CASES H4).
+    """A name in which capitals and trailing spaces count, on every database.
 
     By MySQL's and MariaDB's usual collations `mail` and `Mail` are one queue: the walk from name to name stops at one
     of them, and a worker of the other gets nothing.

@@ -105,7 +105,7 @@ class Task(models.Model):
         null=True,
         blank=True,
         on_delete=models.DO_NOTHING,
-        # History must not hold worker rows, nor their deletion rewrite millions of tasks (CASES H1).
+        # History must not hold worker rows, nor their deletion rewrite millions of tasks.
         db_constraint=False,
         # The partial index below is the one that is wanted; a plain one would be written at every claim.
         db_index=False,

@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An exception as text that fits its columns. Making one never fails (CASES D3, D4)."""
+    """An exception as text that fits its columns. Making one never fails."""
 
     class_path: str
     message: str  # the first line

@@ -1,12 +1,12 @@
 """What a task may be called with and may return: JSON, unchanged by the journey.
 
-Rule: what comes out equals what went in, or it is refused at the call, before any SQL (CASES D1, D2, D6). A NUL
-character and a lone surrogate are kept: the text that is stored is ASCII, so no database sees them.
+Rule: what comes out equals what went in, or it is refused at the call, before any SQL. A NUL character and
+a lone surrogate are kept: the text that is stored is ASCII, so no database sees them.
 """
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from the call
@@ -22,20 +22,28 @@ def dump(value: Any) -> str:
     return _encode(value)
 
 
-def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any], name_of: Callable[[int], str] | None = None) -> str:
     """Return the stored form of a call: ``{"args": [...], "kwargs": {...}}``.
 
-    Raises TypeError (wrong type) or ValueError (NaN, infinity, too deep), naming the argument.
+    Raises TypeError (wrong type) or ValueError (NaN, infinity, too deep), naming the argument. ``name_of``: gives the
+    name of the argument at a position, and is asked only about one that is refused.
     """
     for position, value in enumerate(args):
-        _refuse_unfaithful(value, f"args[{position}]", MAX_DEPTH)
+        path = f"args[{position}]"
+        try:
+            _refuse_unfaithful(value, path, MAX_DEPTH)
+        except (TypeError, ValueError) as error:
+            if name_of is None:
+                raise
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(str(error).replace(path, name_of(position), 1)) from None
     for name, value in kwargs.items():
         _refuse_unfaithful(value, name, MAX_DEPTH)
     return _encode({"args": list(args), "kwargs": dict(kwargs)})
 
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
-    """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else (CASES D7)."""
+    """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else."""
     return call_of(json.loads(text))
 
 

@@ -2,10 +2,11 @@
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django_locqueue.exceptions import Cancel, Retry, Snooze
-from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.policies.outcome import MESSAGE_LENGTH, ErrorReport, Kind, Outcome, shortened
 
 BACKOFF = {"BASE": 2, "FACTOR": 2, "MAX": 3600, "JITTER": 0.1}  # seconds, times, seconds, share
 LONGEST_SECONDS = 10 * 366 * 86400  # ten years; a datetime cannot hold every finite number
@@ -15,7 +16,7 @@ def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter:
     """Return seconds to wait after ``attempt`` (from 1): BASE, then FACTOR times as long each, at most MAX.
 
     ``jitter``: a number in [-1, 1] instead of a random one; the wait is spread by that share of JITTER.
-    No attempt number overflows (CASES C9).
+    No attempt number overflows.
     """
     base, factor, most = backoff["BASE"], backoff["FACTOR"], backoff["MAX"]
     steps = max(0, attempt - 1)
@@ -28,7 +29,7 @@ def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter:
 
 
 def sane(seconds: Any, *, otherwise: float) -> float:
-    """Return what user code gave as a wait in seconds, or ``otherwise`` if that is no time to wait (CASES C9)."""
+    """Return what user code gave as a wait in seconds, or ``otherwise`` if that is no time to wait."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_SECONDS:
         return otherwise
     return float(seconds)
@@ -58,6 +59,8 @@ def after_error(
         case Cancel():
             return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error)
     report = ErrorReport.of(error)
+    if exhausted and isinstance(error, Retry):
+        report = replace(report, message=shortened(f"no attempts left: {report.message}", MESSAGE_LENGTH))
     if exhausted or not isinstance(error, (*retry_on, Retry)):
         return Outcome(Kind.FAILED, error=report, exception=error)
     after = error.after if isinstance(error, Retry) else None

@@ -98,8 +98,8 @@ class Recovering(StoreBase):
         """Give up expired workers and take back their running tasks, row by row, each charged one crash.
 
         At ``max_crashes``, or what ``by_backend`` says for its backend's alias, a task is failed; before, it is ready
-        again at once, later after a growing wait, so that a task that kills its worker lets others have a turn (CASES
-        B5). Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
+        again at once, later after a growing wait, so that a task that kills its worker lets others have a turn.
+        Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
         with self.transaction():
@@ -118,7 +118,7 @@ class Recovering(StoreBase):
             return [each for each in rescued if each is not None]
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other (CASES A8)."""
+        """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""
         try:
             with self.transaction():
                 return self._rescue_one(task, max_crashes, time)

@@ -16,7 +16,7 @@ class SQLiteStore(Store):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         # BEGIN IMMEDIATE: a transaction that begins by reading cannot wait for the write lock later, it fails at
-        # once (CASES A5). Django reads the mode when the outermost atomic block begins.
+        # once. Django reads the mode when the outermost atomic block begins.
         connection = self.connection
         if connection.in_atomic_block:
             with transaction.atomic(using=self.alias):

@@ -33,6 +33,11 @@ def test_a_middleware_that_is_not_first_is_noticed(site):
     assert found() == ["W002"]
 
 
+def test_a_middleware_that_is_listed_twice_is_noticed(site):
+    site.MIDDLEWARE = [MIDDLEWARE, "django.middleware.common.CommonMiddleware", MIDDLEWARE]
+    assert found() == ["W005"]
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -45,6 +50,18 @@ def test_a_middleware_that_is_not_first_is_noticed(site):
         ({"INTERVAL_SECONDS": "1"}, ["E002"]),
         ({"PREFIX_V4": 33}, ["E002"]),
         ({"EXCLUDE_PATHS": ["/ok/", "STATIC_URL", "no good", 7]}, ["E003", "E003"]),
+        ({"EXCLUDE_PATHS": ["STATIK_URL"]}, ["E003"]),
+        ({"EXCLUDE_PATHS": ["DEBUG_TOOLBAR", "MEDIA_URL"]}, ["E003"]),
+        ({"EXCLUDE_PATHS": "/health"}, ["E014"]),
+        ({"EXCLUDE_PATHS": None}, ["E014"]),
+        ({"EXCLUDE_METHODS": "OPTIONS"}, ["E014"]),
+        ({"QUEUE_NAME": ""}, ["E013"]),
+        ({"QUEUE_NAME": None}, ["E013"]),
+        ({"QUEUE_NAME": "x" * 129}, ["E013"]),
+        ({"QUEUE_NAME": "two\nlines"}, ["E013"]),
+        ({"ENABLED": "False"}, ["E012"]),
+        ({"ENABLED": 1}, ["E012"]),
+        ({"GEO": {"PROVIDERS": "reserved"}}, ["E014"]),
         ({"ACTION": "nowhere.at.all"}, ["E004"]),
         ({"ACTION": 7}, ["E004"]),
         ({"TRUSTED_PROXIES": ["10.0.0.0/8"], "TRUSTED_PROXY_COUNT": 1}, ["E005"]),

@@ -53,6 +53,13 @@ def test_the_system_check_reports_it(configure, broken, last):
     assert "locqueue_accesslog.E004" in [message.id for message in check_access_log()]
 
 
+def test_a_text_for_a_list_is_one_entry(hits, configure):
+    configure(EXCLUDE_PATHS="/page", EXCLUDE_METHODS="HEAD")
+    Client().head("/page/")
+    Client().get("/page/")
+    assert [hit.method for hit in hits] == ["GET"]
+
+
 def test_a_failure_to_build_is_remembered_until_settings_change(settings):
     tried = []
 

@@ -1,4 +1,4 @@
-"""CASES G4: what a person does happens once, only to tasks that are still in the right state, and is counted right."""
+"""What a person does happens once, only to tasks that are still in the right state, and is counted right."""
 
 from collections.abc import Callable
 from typing import Any

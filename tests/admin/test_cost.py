@@ -1,4 +1,4 @@
-"""CASES G2: a page costs the same beside a million rows."""
+"""A page costs the same beside a million rows."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""CASES G1: whatever stands in a field, a page shows it as text."""
+"""Whatever stands in a field, a page shows it as text."""
 
 import json
 from collections.abc import Callable

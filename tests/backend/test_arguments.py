@@ -1,4 +1,4 @@
-"""Arguments: what comes out equals what went in, or it is refused before any SQL, by name (CASES D1, D2, D6)."""
+"""Arguments: what comes out equals what went in, or it is refused before any SQL, by name."""
 
 import datetime as dt
 import decimal
@@ -114,8 +114,26 @@ def test_what_json_cannot_hold_is_refused_before_any_sql_by_name(value, django_a
 
 @pytest.mark.django_db
 def test_a_queryset_is_refused_without_being_read(django_assert_num_queries):
-    with django_assert_num_queries(0), pytest.raises(TypeError, match=r"args\[0\].*QuerySet"):
+    with django_assert_num_queries(0), pytest.raises(TypeError, match=r"value is .*QuerySet"):
         tasks.echo.enqueue(Group.objects.all())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("definition", "args", "name"),
+    [
+        (tasks.add, [{1}], "a"),
+        (tasks.add, [1, [{1}]], r"b\[0\]"),
+        (tasks.add, [1, 2, {1}], r"args\[2\]"),
+        (tasks.total, [1, {1}], r"args\[1\]"),
+        (tasks.build_page, [{1}], "number"),
+        (tasks.plain, [{1}], "value"),
+    ],
+    ids=["a parameter", "inside a parameter", "one too many", "*args", "after the context", "django's own decorator"],
+)
+def test_a_refused_positional_argument_is_told_by_its_name(definition, args, name):
+    with pytest.raises(TypeError, match=rf"^Argument {name} is of type set"):
+        definition.enqueue(*args)
 
 
 @pytest.mark.django_db

@@ -5,7 +5,8 @@ from django.core import checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from django_locqueue import compat
+from django_locqueue import compat, conf, task
+from tests import tasks
 
 OURS = "django_locqueue.backend.LocQueueBackend"
 
@@ -129,6 +130,65 @@ def test_options_that_are_no_dict_are_told_by_the_check_of_databases_too(setting
     assert "locqueue.E001" in found(databases=["default"])
 
 
+@pytest.fixture
+def with_entry(settings):
+    def check(**entry):
+        settings.TASKS = {"default": {"BACKEND": OURS, **entry}}
+        return found()
+
+    return check
+
+
+@pytest.mark.parametrize("key", ["MAX_ATTEMPTS", "DATABASE", "retention"])
+def test_an_option_at_the_wrong_level_is_told_where_it_belongs(with_entry, key):
+    message = with_entry(**{key: 3})["locqueue.E009"]
+    assert f"unknown key '{key}'" in message.msg
+    assert message.hint == 'It belongs into TASKS["default"]["OPTIONS"].'
+
+
+@pytest.mark.parametrize(("key", "meant"), [("OPTION", "OPTIONS"), ("QUEUE", "QUEUES"), ("options", "OPTIONS")])
+def test_an_unknown_key_of_an_entry_is_told_with_the_one_that_was_meant(with_entry, key, meant):
+    assert f"Did you mean '{meant}'" in with_entry(**{key: {}})["locqueue.E009"].hint
+
+
+@pytest.mark.parametrize("queues", ["mail", 5, None, {"mail": 1}])
+def test_queues_must_be_a_list(with_entry, queues):
+    message = with_entry(QUEUES=queues)["locqueue.E015"]
+    assert repr(queues) in message.msg
+    assert "[]" in message.hint
+
+
+@pytest.mark.parametrize("name", ["", 5, None, ["mail"], "x" * 129, "two\nlines"])
+def test_queues_must_hold_names(with_entry, name):
+    assert repr(name) in with_entry(QUEUES=["mail", name])["locqueue.E015"].msg
+
+
+@pytest.mark.parametrize("queues", ["mail", [["mail"]], None])
+def test_queues_that_are_no_list_do_not_allow_every_name(settings, queues):
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": queues}}
+    with pytest.raises(compat.InvalidTask, match="default"):
+        task(tasks.add.func)
+
+
+@pytest.mark.parametrize("queues", [["mail"], ("mail",), {"mail"}, []])
+def test_queues_may_be_any_kind_of_list(with_entry, queues):
+    assert with_entry(QUEUES=queues) == {}
+
+
+def test_the_middleware_without_its_app_is_told(settings):
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django_locqueue.accesslog"]
+    message = found()["locqueue.E008"]
+    assert "AccessLogMiddleware" in message.msg
+    assert '"django_locqueue.accesslog" to INSTALLED_APPS' in message.hint
+
+
+def test_neither_the_middleware_nor_its_app_is_needed(settings):
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django_locqueue.accesslog"]
+    settings.MIDDLEWARE = settings.MIDDLEWARE[1:]
+    settings.LOCQUEUE = {}
+    assert found() == {}
+
+
 @pytest.mark.django_db
 def test_the_databases_of_the_tests_are_new_enough():
     assert found(databases=["default"]) == {}
@@ -154,6 +214,18 @@ def test_an_unknown_group_is_told_with_the_one_that_was_meant(with_settings):
     assert "did you mean 'WORKER'" in with_settings({"WORKERS": {}})["locqueue.E011"].msg
 
 
+@pytest.mark.parametrize("name", ["ACCESS_LOG", "ACCESSLOG", "access_log"])
+def test_the_group_of_an_app_that_is_not_installed_is_told_with_the_app(settings, monkeypatch, name):
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django_locqueue.accesslog"]
+    settings.LOCQUEUE = {name: {}}
+    monkeypatch.delitem(conf.Section.registry, "ACCESS_LOG")
+    assert '"django_locqueue.accesslog" to INSTALLED_APPS' in found()["locqueue.E011"].hint
+
+
+def test_a_group_that_has_nothing_to_do_with_an_app_is_told_without_it(with_settings):
+    assert with_settings({"WORKERS": {}})["locqueue.E011"].hint is None
+
+
 def test_an_unknown_key_is_told_with_the_one_that_was_meant(with_settings):
     assert "did you mean 'THREADS'" in with_settings({"WORKER": {"THREAD": 4}})["locqueue.E012"].msg
 
@@ -169,7 +241,7 @@ NUMBERS = ["THREADS", "HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "ST
 @pytest.mark.parametrize("value", [-1, "4", None, True, float("nan"), float("inf"), 1e300])
 def test_a_worker_needs_sensible_numbers(with_settings, key, value):
     message = with_settings({"WORKER": {key: value}})["locqueue.E013"]
-    assert f"'{key}'" in message.msg
+    assert f'LOCQUEUE["WORKER"]["{key}"]' in message.msg
     assert repr(value) in message.msg
 
 
@@ -178,6 +250,13 @@ def test_a_worker_needs_sensible_numbers(with_settings, key, value):
 )
 def test_a_worker_needs_numbers_that_are_not_too_small(with_settings, key, value):
     assert key in with_settings({"WORKER": {key: value}})["locqueue.E013"].msg
+
+
+@pytest.mark.parametrize(("lease", "beat"), [(10, 10), (5, 10)])
+def test_a_lease_that_is_not_longer_than_a_beat_is_told_with_what_happens_then(with_settings, lease, beat):
+    message = with_settings({"WORKER": {"LEASE_SECONDS": lease, "HEARTBEAT_SECONDS": beat}})["locqueue.W002"]
+    assert isinstance(message, checks.Warning)
+    assert "every third of the lease" in message.msg
 
 
 @pytest.mark.parametrize("value", [1, (1,), (2, 1), (0, 1), ("a", "b"), None, (0.1, float("nan")), (0.1, 1e300)])

@@ -132,9 +132,15 @@ def test_no_calls_need_no_statement(django_assert_num_queries):
 
 
 def test_one_bad_call_of_many_stores_none():
-    with pytest.raises(TypeError, match=r"args\[0\]"):
+    with pytest.raises(TypeError, match="Argument a is"):
         tasks.add.enqueue_many([((1,), {}), ((object(),), {})])
     assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize("call", [(1, {}), ((1,),), 1, ("text", {}), ((1,), []), ((1,), {}, 3), None], ids=repr)
+def test_what_is_no_pair_of_arguments_is_told_with_what_is(call, django_assert_num_queries):
+    with django_assert_num_queries(0), pytest.raises(TypeError, match=r"takes \(args, kwargs\) pairs .* at 1\."):
+        tasks.add.enqueue_many([((1,), {}), call])
 
 
 def test_many_calls_tell_of_each():
@@ -159,5 +165,5 @@ def test_enqueueing_on_commit_waits_for_the_commit(django_capture_on_commit_call
 
 
 def test_enqueueing_on_commit_checks_the_arguments_at_once():
-    with transaction.atomic(), pytest.raises(TypeError, match=r"args\[0\]"):
+    with transaction.atomic(), pytest.raises(TypeError, match="Argument a is"):
         tasks.add.enqueue_on_commit(object())

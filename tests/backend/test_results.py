@@ -38,14 +38,32 @@ MALFORMED: list[Any] = [
         "\x00",
         "1\x00",
     ),
-    *(str(10**30), "9223372036854775808", "'; DROP TABLE locqueue_task; --", "\ud800", None, 1, 1.5, b"1", [], True),
+    *(
+        str(10**30),
+        "9223372036854775808",
+        "'; DROP TABLE locqueue_task; --",
+        "\ud800",
+        None,
+        1.5,
+        b"1",
+        [],
+        True,
+        -1,
+        10**30,
+        10**5000,
+    ),
 ]
 
 
-@pytest.mark.parametrize("id", MALFORMED, ids=ascii)
+@pytest.mark.parametrize("id", MALFORMED, ids=lambda id: ascii(id) if not isinstance(id, int) else "a number")
 def test_a_malformed_id_does_not_exist(id):
     with pytest.raises(compat.TaskResultDoesNotExist):
         our_backend().get_result(id)
+
+
+def test_an_id_may_be_given_as_the_number_that_it_is():
+    result = tasks.add.enqueue(1)
+    assert tasks.add.get_result(int(result.id)).id == result.id
 
 
 def test_an_unknown_id_does_not_exist():

@@ -1,4 +1,4 @@
-"""A task belongs to the transaction in which it is enqueued (CASES E1)."""
+"""A task belongs to the transaction in which it is enqueued."""
 
 import pytest
 from django.contrib.auth.models import Group

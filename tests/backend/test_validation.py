@@ -1,5 +1,7 @@
 """What is refused when a task is defined or called, and what is said."""
 
+from datetime import date, datetime, timedelta
+
 import pytest
 from django.test import override_settings
 
@@ -31,12 +33,25 @@ def test_only_module_level_functions_can_be_tasks(thing):
         task(thing)
 
 
-@pytest.mark.parametrize("priority", [-101, 101, 1.5, 10**9])
+@pytest.mark.parametrize("priority", [-101, 101, 1.5, 10**9, "x", "5", [], float("nan")])
 def test_a_priority_out_of_range_is_refused(priority):
     with pytest.raises(compat.InvalidTask, match="priority"):
         define(priority=priority)
     with pytest.raises(compat.InvalidTask, match="priority"):
         tasks.add.using(priority=priority)
+
+
+@pytest.mark.parametrize("when", [timedelta(hours=1), "tomorrow", 60, date(2090, 1, 1), datetime(2090, 1, 1)])  # noqa: DTZ001
+def test_a_time_that_is_no_aware_datetime_is_told_with_what_came(when):
+    with pytest.raises(compat.InvalidTask, match="run_after must be an aware datetime, got ") as caught:
+        tasks.add.using(run_after=when)
+    assert repr(when) in str(caught.value)
+
+
+@override_settings(USE_TZ=False)
+def test_a_time_must_be_a_datetime_without_use_tz_too():
+    with pytest.raises(compat.InvalidTask, match="run_after must be a datetime, got "):
+        tasks.add.using(run_after=timedelta(hours=1))
 
 
 @pytest.mark.parametrize("priority", [-100, 0, 100])

@@ -1,4 +1,4 @@
-"""The report of an error: text that fits its columns, whatever the exception does (CASES D3, D4)."""
+"""The report of an error: text that fits its columns, whatever the exception does."""
 
 import sys
 

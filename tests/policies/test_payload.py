@@ -1,4 +1,4 @@
-"""What a task may be called with: what comes out equals what went in, or it is refused by name (CASES D6)."""
+"""What a task may be called with: what comes out equals what went in, or it is refused by name."""
 
 import enum
 import math
@@ -114,6 +114,20 @@ def test_a_key_that_is_not_text_is_refused_by_name(key: Any):
 def test_what_is_nested_too_deep_is_refused_by_name(value: Any):
     with pytest.raises(ValueError, match=rf"Argument tree(\[0\])+ is nested deeper than {MAX_DEPTH} levels"):
         dump_call([], {"tree": value})
+
+
+def test_the_name_of_a_positional_argument_is_asked_for_only_when_it_is_refused():
+    asked = []
+
+    def name_of(position: int) -> str:
+        asked.append(position)
+        return "order"
+
+    dump_call([1, [2], {}], {}, name_of)
+    assert asked == []
+    with pytest.raises(TypeError, match=r"^Argument order\[0\] is of type set"):
+        dump_call([1, [{2}]], {}, name_of)
+    assert asked == [1]
 
 
 def test_sixty_levels_are_not_too_deep():

@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait (CASES C9)."""
+"""When to try again, and how long to wait."""
 
 import math
 from datetime import timedelta
@@ -169,6 +169,34 @@ def test_cancel_ends_with_its_reason():
     assert found.kind is Kind.CANCELLED
     assert found.error is not None
     assert found.error.message == "not needed"
+
+
+@pytest.mark.parametrize(
+    ("after_", "sentence"), [(60, "asked to retry in 60 s"), (1.5, "asked to retry in 1.5 s"), (None, "its backoff")]
+)
+def test_a_retry_that_comes_too_late_is_recorded_with_a_sentence(after_: Any, sentence: str):
+    failed = after(Retry(after=after_), tried_out=True)
+    assert failed.error is not None
+    assert failed.error.message.startswith("no attempts left: asked to retry ")
+    assert failed.error.message.endswith(sentence)
+    retried = after(Retry(after=after_))
+    assert retried.error is not None
+    assert "no attempts left" not in retried.error.message
+
+
+@pytest.mark.parametrize(
+    ("verdict", "sentence"),
+    [
+        (Retry(), "asked to retry after its backoff"),
+        (Retry(after=60), "asked to retry in 60 s"),
+        (Snooze(60), "asked to run again in 60 s"),
+        (Cancel("not needed"), "not needed"),
+        (Cancel(), "cancelled without a reason"),
+    ],
+    ids=repr,
+)
+def test_what_a_task_asks_for_reads_as_a_sentence(verdict: Exception, sentence: str):
+    assert str(verdict) == sentence
 
 
 @pytest.mark.parametrize("error", [ValueError(), Cancel()])

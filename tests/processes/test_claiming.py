@@ -1,4 +1,4 @@
-"""No task is started twice, however many workers there are (CASES A1, A5)."""
+"""No task is started twice, however many workers there are."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""A worker that dies takes no task with it (CASES B1, B5)."""
+"""A worker that dies takes no task with it."""
 
 import pytest
 

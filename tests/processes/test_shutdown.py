@@ -1,4 +1,4 @@
-"""Signals: the first lets tasks finish, the second makes the worker leave (CASES B2)."""
+"""Signals: the first lets tasks finish, the second makes the worker leave."""
 
 import signal
 import time

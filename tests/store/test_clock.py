@@ -1,4 +1,4 @@
-"""One clock: the database's, in the form in which Django stores times there (CASES C6, C8)."""
+"""One clock: the database's, in the form in which Django stores times there."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -85,7 +85,7 @@ def test_a_wait_is_added_to_the_database_s_time(store: Store, owner: Owner):
     assert Task.objects.filter(run_after__gt=F("enqueued_at") + timedelta(minutes=59)).exists()
 
 
-# -- USE_TZ = False: the same behaviour, in zones far from UTC (CASES C6)
+# -- USE_TZ = False: the same behaviour, in zones far from UTC
 
 
 @pytest.fixture(params=[(True, "Asia/Shanghai"), (False, "Asia/Shanghai"), (False, "America/Bogota"), (False, "UTC")])

@@ -113,7 +113,7 @@ def test_many_are_stored_all_or_none(store: Store):
     assert Task.objects.count() == 0
 
 
-# -- transactions (CASES E1)
+# -- transactions
 
 
 @pytest.mark.django_db(transaction=True)

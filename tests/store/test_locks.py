@@ -1,4 +1,4 @@
-"""Rows that someone else holds are passed over, not waited for (CASES A3)."""
+"""Rows that someone else holds are passed over, not waited for."""
 
 import pytest
 from django.db import transaction

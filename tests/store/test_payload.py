@@ -1,4 +1,4 @@
-"""What goes in comes out, on every database (CASES D1, D2, D6)."""
+"""What goes in comes out, on every database."""
 
 import json
 from typing import Any

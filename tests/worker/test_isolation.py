@@ -1,4 +1,4 @@
-"""What one task leaves on its thread is not met by the next (CASES E5, F5)."""
+"""What one task leaves on its thread is not met by the next."""
 
 import pytest
 from django.contrib.auth.models import Group

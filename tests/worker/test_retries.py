@@ -1,4 +1,4 @@
-"""When a failed try is followed by another, and how long it waits (CASES C9)."""
+"""When a failed try is followed by another, and how long it waits."""
 
 import pytest
 

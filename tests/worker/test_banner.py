@@ -1,0 +1,89 @@
+"""What ``runqueue`` says before it begins."""
+
+import pytest
+from django.db import OperationalError
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from django_locqueue.management import banner
+from django_locqueue.models import Queue
+from django_locqueue.worker.worker import WorkerOptions
+from tests import tasks
+from tests.running import our_backend
+
+
+def options(*queues, exclude=()):
+    return WorkerOptions(name="w:1", threads=4, grace_seconds=25, queues=queues, exclude_queues=exclude)
+
+
+def start_line(given, processes=1):
+    return banner.start_line(our_backend().store, given, processes)
+
+
+@pytest.mark.django_db
+def test_the_line_of_a_start_says_who_serves_what():
+    assert start_line(options(), 2).startswith("started worker=w:1 queues=all slots=8 database=default version=")
+
+
+@pytest.mark.django_db
+def test_the_line_of_a_start_names_what_is_left_out():
+    assert " queues=all exclude=mail,slow slots=" in start_line(options(exclude=("mail", "slow")))
+    assert " queues=a,b slots=" in start_line(options("a", "b"))
+
+
+@pytest.mark.django_db
+def test_the_line_of_a_start_names_the_paused_queues_that_are_served():
+    for name in ("default", "mail"):
+        Queue.objects.create(name=name, paused_at=timezone.now())
+    Queue.objects.create(name="open")
+    assert " paused=default,mail " in start_line(options())
+    assert " paused=mail " in start_line(options("mail", "open"))
+    assert " paused=default " in start_line(options(exclude=("mail",)))
+    assert "paused" not in start_line(options("open"))
+
+
+@pytest.mark.django_db
+def test_the_banner_counts_only_what_the_worker_serves():
+    tasks.add.enqueue(1)
+    tasks.configured.enqueue()
+    waiting = [line for line in banner.lines(our_backend().store, options(exclude=("mail",))) if "waiting" in line]
+    assert waiting == ["  waiting     1 ready, 0 scheduled"]
+
+
+@pytest.mark.parametrize(
+    ("named", "excluded"), [((), ()), ((), ("mail",)), (("mail",), ()), (("mail", "other"), ("mail",))]
+)
+def test_a_worker_that_serves_something_has_no_problem(named, excluded):
+    assert banner.problem(options(*named, exclude=excluded)) is None
+
+
+def test_a_worker_whose_queues_are_all_left_out_is_told():
+    assert "(mail)" in str(banner.problem(options("mail", exclude=("mail", "other"))))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reloads", [True, False])
+def test_that_the_worker_restarts_is_said_only_if_it_does(settings, reloads):
+    settings.DEBUG = True
+    [warning] = banner.warnings(our_backend().store, options(), reloads=reloads)
+    assert warning.startswith("DEBUG is on")
+    assert ("restarts" in warning) is reloads
+
+
+@pytest.mark.django_db
+def test_missing_migrations_are_told_with_the_command(monkeypatch):
+    monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda self, targets: targets)
+    [warning] = banner.warnings(our_backend().store, options())
+    assert warning.endswith(": python manage.py migrate")
+
+
+def test_the_command_that_migrates_names_a_database_that_is_not_the_default():
+    assert banner.migrate_command("default") == "python manage.py migrate"
+    assert banner.migrate_command("queue") == "python manage.py migrate --database queue"
+
+
+def test_a_database_that_cannot_be_used_is_told_without_its_statement():
+    error = OperationalError('relation "locqueue_worker" does not exist\nLINE 1: INSERT INTO "locqueue_worker" (…)\n ^')
+    first, second = banner.unavailable("queue", error)
+    assert first == 'The database “queue” cannot be used: relation "locqueue_worker" does not exist'
+    assert "migrate --database queue" in second
