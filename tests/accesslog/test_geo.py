@@ -271,13 +271,14 @@ ABROAD = [
     ("9.0.1.0", "9.0.1.255", "比利时|0|0|0|0"),
     ("9.0.2.0", "9.0.2.255", "比利时|0|0|0|0"),
     ("9.9.0.0", "9.9.0.255", "巴哈马|0|0|0|0"),
+    *((f"9.8.{n}.0", f"9.8.{n}.255", "新加坡|0|0|0|0") for n in range(3)),
 ]
 
 
 @pytest.fixture
 def abroad(tmp_path):
     """Of Belgium's three networks one is registered in the USA, and so is the only one of the Bahamas."""
-    table = {"8.8.": "US", "9.0.0.": "BE", "9.0.1.": "BE", "9.0.2.": "US", "9.9.": "US", "2001:": "US", "2002:": "FR"}
+    table = {"8.8.": "US", "9.0.0.": "BE", "9.0.1.": "BE", "9.0.2.": "US", "9.9.": "US", "9.8.0.": "SG", "9.8.": "US", "2001:": "US", "2002:": "FR"}
     return Chain([Xdb({4: build_xdb(tmp_path / "abroad.xdb", 2, 4, ABROAD)}), Registries(table)])
 
 
@@ -288,6 +289,7 @@ def abroad(tmp_path):
         ("9.0.0.1", ("BE", "比利时")),
         ("9.0.2.1", ("BE", "比利时")),  # whoever it is registered for: code and name are of one country
         ("9.9.0.1", ("", "巴哈马")),  # no code is better than another country's
+        ("9.8.2.1", ("SG", "新加坡")),  # most of it is registered in the USA, which have a name
         ("2001:4860::1", ("US", "美国")),
         ("2002::1", ("FR", "")),
     ],

@@ -25,11 +25,13 @@ class Countries:
                 code = found.country_code
             if code and place.country:
                 votes[place.country, code] += 1
-        # Each other's clear first choice: a small country whose few addresses are registered abroad has no code rather
-        # than another country's.
-        codes = _clear_firsts(votes)
-        names = _clear_firsts({(code, name): number for (name, code), number in votes.items()})
-        self.names = {code: name for code, name in names.items() if codes.get(name) == code}
+        self.names: dict[str, str] = {}
+        # The second round is for those like Singapore, most of whose networks are registered in a country that by then
+        # has its name. What a third one would find is chance.
+        for _ in range(2):
+            self.names |= _agreed(votes)
+            taken = set(self.names.values())
+            votes = Counter({pair: n for pair, n in votes.items() if pair[0] not in taken and pair[1] not in self.names})
         self.codes = {name: code for code, name in self.names.items()}
 
     def complete(self, place: GeoResult) -> GeoResult:
@@ -39,6 +41,16 @@ class Countries:
         if place.country_code and not place.country:
             return place.with_country(place.country_code, self.names.get(place.country_code, ""))
         return place
+
+
+def _agreed(votes: Mapping[tuple[str, str], int]) -> dict[str, str]:
+    """Return names by code, of those that are each other's clear first choice.
+
+    A small country whose few addresses are registered abroad has no code rather than another country's.
+    """
+    codes = _clear_firsts(votes)
+    names = _clear_firsts({(code, name): number for (name, code), number in votes.items()})
+    return {code: name for code, name in names.items() if codes.get(name) == code}
 
 
 def _clear_firsts(votes: Mapping[tuple[str, str], int]) -> dict[str, str]:
