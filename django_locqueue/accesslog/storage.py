@@ -26,7 +26,7 @@ POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
 # it failed for good, or was deleted. Should it only have waited that long, the network is located twice, to one end.
 LOCATE_AGAIN_AFTER = datetime.timedelta(hours=1)
 
-# What nobody knew is asked again a day later, when somebody comes from there: by then the data may be installed or newer.
+# What nobody knew is asked again when somebody comes from there a day later: the data may be there by then, or newer.
 UNKNOWN_FOR = datetime.timedelta(days=1)
 
 

@@ -32,10 +32,15 @@ COMPARISONS = 400
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, replay.Log | None]:
     """Return the options, and the log that they name. Ends with exit code 2 if they ask for what cannot be had."""
-    parser = argparse.ArgumentParser(prog="python -m testproject.demo", description="Run the shop, its visitors and a worker on a real database, and report what became of it all.")
+    parser = argparse.ArgumentParser(
+        prog="python -m testproject.demo",
+        description="Run the shop, its visitors and a worker on a real database, and report what became of it all.",
+    )
     parser.add_argument("--log", type=Path, help="replay this log (Apache's combined format) instead of shop visits")
     parser.add_argument("--serve", action="store_true", help="leave everything up until Ctrl+C")
-    parser.add_argument("--visits", type=int, help=f"how many shop visits, 0 for none ({VISITS}; with --serve {SERVE_VISITS})")
+    parser.add_argument(
+        "--visits", type=int, help=f"how many shop visits; 0: none ({VISITS}; with --serve {SERVE_VISITS})"
+    )
     parser.add_argument(
         "--compare", type=int, default=COMPARISONS, help="requests with and without the access log (%(default)s each)"
     )
@@ -47,7 +52,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, replay.Log | None]:
         log = replay.read(options.log)
         if not log.visits:
             parser.error(
-                f"--log: {options.log} holds no request: {log.bad_lines:,} lines, none of them in Apache's combined format"
+                f"--log: {options.log} holds no request: none of its {log.bad_lines:,} lines is in Apache's combined format"
             )
     if options.visits is not None and options.visits < 0:
         parser.error(f"--visits: expected a number from 0, got {options.visits}")
@@ -59,9 +64,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, replay.Log | None]:
 class Demo:
     """One run. What it starts is on ``stack`` and ended in reverse order: visitors, servers, worker, database."""
 
-    def __init__(
-        self, console: Console, options: argparse.Namespace, log: replay.Log | None, stack: ExitStack
-    ) -> None:
+    def __init__(self, console: Console, options: argparse.Namespace, log: replay.Log | None, stack: ExitStack) -> None:
         self.console = console
         self.options = options
         self.log = log

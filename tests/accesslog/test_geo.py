@@ -262,7 +262,9 @@ class Registries(Iptocc):
     """Says what its table says."""
 
     def __init__(self, table):
-        self._country_code = lambda address: next((code for start, code in table.items() if address.startswith(start)), "")
+        self._country_code = lambda address: next(
+            (code for start, code in table.items() if address.startswith(start)), ""
+        )
 
 
 ABROAD = [
@@ -278,7 +280,17 @@ ABROAD = [
 @pytest.fixture
 def abroad(tmp_path):
     """Of Belgium's three networks one is registered in the USA, and so is the only one of the Bahamas."""
-    table = {"8.8.": "US", "9.0.0.": "BE", "9.0.1.": "BE", "9.0.2.": "US", "9.9.": "US", "9.8.0.": "SG", "9.8.": "US", "2001:": "US", "2002:": "FR"}
+    table = {
+        "8.8.": "US",
+        "9.0.0.": "BE",
+        "9.0.1.": "BE",
+        "9.0.2.": "US",
+        "9.9.": "US",
+        "9.8.0.": "SG",
+        "9.8.": "US",
+        "2001:": "US",
+        "2002:": "FR",
+    }
     return Chain([Xdb({4: build_xdb(tmp_path / "abroad.xdb", 2, 4, ABROAD)}), Registries(table)])
 
 

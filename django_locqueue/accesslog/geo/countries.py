@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress, Provider
 
-SAMPLE = 120_000  # addresses that are looked up, once in a process, in two seconds; of half as many some small ones go astray
-CLEARLY = 1.5
+# Addresses that are looked up, once in a process, in two seconds. With half as many, Barbados got another island's name.
+SAMPLE = 120_000
+CLEARLY = 1.5  # times as many votes as the next
 
 
 class Countries:
@@ -31,7 +32,9 @@ class Countries:
         for _ in range(2):
             self.names |= _agreed(votes)
             taken = set(self.names.values())
-            votes = Counter({pair: n for pair, n in votes.items() if pair[0] not in taken and pair[1] not in self.names})
+            votes = Counter(
+                {pair: n for pair, n in votes.items() if pair[0] not in taken and pair[1] not in self.names}
+            )
         self.codes = {name: code for code, name in self.names.items()}
 
     def complete(self, place: GeoResult) -> GeoResult:

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "location",
                 "verbose_name_plural": "Locations",
-                "default_permissions": ("view",),
+                "default_permissions": ("view", "delete"),
             },
         ),
         migrations.CreateModel(
@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "logged request",
                 "verbose_name_plural": "Access log",
                 "permissions": [("view_full_ip", "Can see full IP addresses")],
-                "default_permissions": ("view",),
+                "default_permissions": ("view", "delete"),
                 "indexes": [models.Index(fields=["status", "time"], name="locqueue_accesslog_status")],
             },
         ),

@@ -36,7 +36,7 @@ class Location(models.Model):
     class Meta:
         verbose_name = _("location")
         verbose_name_plural = _("Locations")
-        default_permissions = ("view",)
+        default_permissions = ("view", "delete")
 
     def __str__(self) -> str:
         return f"{self.prefix}: {self.text}"
