@@ -19,7 +19,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.conf import access_log
-from django_locqueue.accesslog.filters import BotFilter, MethodFilter, StatusFilter, TimeFilter, UserFilter
+from django_locqueue.accesslog.filters import (
+    BotFilter,
+    MethodFilter,
+    PrecisionFilter,
+    StatusFilter,
+    TimeFilter,
+    UserFilter,
+)
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.admin import moments
@@ -38,6 +45,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
     list_max_show_all = 0
+    empty_value_display = EMPTY
     change_list_template = "admin/locqueue/list_base.html"
     change_form_template = "admin/locqueue/form_base.html"
     lookups: frozenset[str] = frozenset()
@@ -68,18 +76,18 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         strip = Strip(request, self.admin_site, self.opts.label_lower)
         return {"title": self.opts.verbose_name_plural, "lq": strip, **(context or {})}
 
-    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
         # Only what is ticked, which is a page at most: "select all" could mean millions, and deleting loads each.
         try:
             ticked = queryset.filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME)[: self.list_per_page])
         except ValueError as error:
             raise BadRequest("What is ticked must be keys of rows.") from error
-        return super().response_action(request, ticked)
+        return super().response_action(request, ticked, *args, **kwargs)
 
 
 @admin.register(AccessLog)
 class AccessLogAdmin(ReadOnlyAdmin):
-    list_display = ("moment", "address", "place", "verb", "page", "status_text", "took", "who", "agent_or_bot")
+    list_display = ("moment", "address", "place", "request_line", "status_text", "took", "who", "agent_or_bot")
     list_display_links = ("moment",)
     list_filter = (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter)
     lookups = frozenset(f.parameter_name for f in (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter))
@@ -164,6 +172,10 @@ class AccessLogAdmin(ReadOnlyAdmin):
     def page(self, row: AccessLog) -> str:
         return visible(row.path)
 
+    @admin.display(description=_("Request"))
+    def request_line(self, row: AccessLog) -> str:
+        return format_html('<span class="lq-quiet">{}</span> {}', visible(row.method), visible(row.path))
+
     @admin.display(description=_("Host"))
     def host_text(self, row: AccessLog) -> str:
         return visible(row.host)
@@ -207,13 +219,25 @@ class AccessLogAdmin(ReadOnlyAdmin):
 
 @admin.register(Location)
 class LocationAdmin(ReadOnlyAdmin):
-    list_display = ("prefix", "state", "text", "isp", "provider", "precision", "resolved_at")
-    list_filter = ("state", "precision")
+    list_display = ("prefix", "state", "place", "isp", "provider", "area", "looked_up")
+    list_filter = ("state", PrecisionFilter)
     lookups = frozenset({"state__exact", "precision__exact"})
     ordering = ("prefix",)
     sortable_by = ()
     search_fields = ("prefix__startswith",)
     search_help_text = _("The beginning of a network, such as 49.65.")
+
+    @admin.display(description=_("Location (estimated)"))
+    def place(self, row: Location) -> str:
+        return visible(row.text)
+
+    @admin.display(description=_("precision"), empty_value=EMPTY)
+    def area(self, row: Location) -> Any:
+        return dict(PrecisionFilter.choices_offered).get(row.precision, row.precision) or None
+
+    @admin.display(description=_("looked up"))
+    def looked_up(self, row: Location) -> Any:
+        return moments.time_tag(row.resolved_at)
 
 
 def search(rows: QuerySet[AccessLog], term: str, request: HttpRequest) -> QuerySet[AccessLog]:

@@ -52,7 +52,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, replay.Log | None]:
         log = replay.read(options.log)
         if not log.visits:
             parser.error(
-                f"--log: {options.log} holds no request: none of its {log.bad_lines:,} lines is in Apache's combined format"
+                f"--log: {options.log} holds no request: {log.bad_lines:,} lines, none in Apache's combined format"
             )
     if options.visits is not None and options.visits < 0:
         parser.error(f"--visits: expected a number from 0, got {options.visits}")
@@ -165,7 +165,7 @@ class Demo:
         with plain:
             plain.wait_until_ready()
             self.console.print(
-                "Comparing asks for one page of a server with the access log and of one without, in turns.",
+                "Comparing  asks a server with and one without the access log for the same page",
                 highlight=False,
             )
             with meter(self.console, "Comparing", latency.WARM_UP + self.options.compare) as progress:

@@ -10,7 +10,7 @@ from testproject.demo.latency import Comparison
 
 TOP = 10
 # What testproject/shop/tasks.py does to show retries and failures.
-ON_PURPOSE = "On purpose every fourth receipt is retried, and cards over their limit are refused."
+ON_PURPOSE = "On purpose: each fourth receipt is retried, and cards over their limit fail."
 SIDE_BY_SIDE = 78  # columns that both tables of places take
 
 

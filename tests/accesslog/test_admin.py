@@ -219,6 +219,18 @@ def test_each_page_leads_to_the_others(admin_client, place):
         assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)", html)
 
 
+def test_a_search_keeps_the_filters(admin_client):
+    html = admin_client.get(f"{LIST}?last=7d&q=/a").content.decode()
+    assert '<input type="hidden" name="last" value="7d">' in html
+
+
+def test_locations_are_narrowed_by_precision_in_words(admin_client, place):
+    Location.objects.update(precision="city")
+    page = "/admin/locqueue_accesslog/location/?precision__exact="
+    assert list(admin_client.get(page + "city").context["cl"].result_list) == [place]
+    assert list(admin_client.get(page + "country").context["cl"].result_list) == []
+
+
 def test_the_page_of_a_bot_says_which(admin_client):
     row = entry(user_agent="Examplebot/1.0", is_bot=True)
     assert '<div class="readonly">Examplebot/1.0</div>' in admin_client.get(f"{LIST}{row.pk}/change/").content.decode()

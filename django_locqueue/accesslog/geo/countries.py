@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress, Provider
 
-# Addresses that are looked up, once in a process, in two seconds. With half as many, Barbados got another island's name.
+# Addresses that are looked up, once in a process, in two seconds. Half as many named Barbados after another island.
 SAMPLE = 120_000
 CLEARLY = 1.5  # times as many votes as the next
 
