@@ -1,4 +1,4 @@
-"""The access log in Django admin: to read, not to change."""
+"""The access log in Django admin: to read and to delete, not to change."""
 
 import datetime
 import ipaddress
@@ -7,18 +7,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth import get_user_model
+from django.core.exceptions import BadRequest
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.conf import access_log
-from django_locqueue.accesslog.filters import BotFilter, MethodFilter, StatusFilter, TimeFilter, UserFilter
+from django_locqueue.accesslog.filters import (
+    BotFilter,
+    MethodFilter,
+    PrecisionFilter,
+    StatusFilter,
+    TimeFilter,
+    UserFilter,
+)
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.admin import moments
 from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.strip import Strip
 
 EMPTY = "–"
 PATH_SEARCH_WINDOW = datetime.timedelta(hours=24)
@@ -32,7 +45,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
     list_max_show_all = 0
-    actions = None
+    empty_value_display = EMPTY
+    change_list_template = "admin/locqueue/list_base.html"
+    change_form_template = "admin/locqueue/form_base.html"
     lookups: frozenset[str] = frozenset()
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
@@ -45,13 +60,34 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().changelist_view(request, self.on_our_page(request, extra_context))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        return super().changeform_view(request, object_id, form_url, self.on_our_page(request, extra_context))
+
+    def on_our_page(self, request: HttpRequest, context: dict[str, Any] | None) -> dict[str, Any]:
+        strip = Strip(request, self.admin_site, self.opts.label_lower)
+        return {"title": self.opts.verbose_name_plural, "lq": strip, **(context or {})}
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
+        # Only what is ticked, which is a page at most: "select all" could mean millions, and deleting loads each.
+        try:
+            ticked = queryset.filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME)[: self.list_per_page])
+        except ValueError as error:
+            raise BadRequest("What is ticked must be keys of rows.") from error
+        return super().response_action(request, ticked, *args, **kwargs)
 
 
 @admin.register(AccessLog)
 class AccessLogAdmin(ReadOnlyAdmin):
-    list_display = ("moment", "address", "place", "verb", "page", "status_text", "took", "who", "agent")
+    list_display = ("moment", "address", "place", "request_line", "status_text", "took", "who", "agent_or_bot")
     list_display_links = ("moment",)
     list_filter = (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter)
     lookups = frozenset(f.parameter_name for f in (TimeFilter, StatusFilter, MethodFilter, UserFilter, BotFilter))
@@ -136,6 +172,10 @@ class AccessLogAdmin(ReadOnlyAdmin):
     def page(self, row: AccessLog) -> str:
         return visible(row.path)
 
+    @admin.display(description=_("Request"))
+    def request_line(self, row: AccessLog) -> str:
+        return format_html('<span class="lq-quiet">{}</span> {}', visible(row.method), visible(row.path))
+
     @admin.display(description=_("Host"))
     def host_text(self, row: AccessLog) -> str:
         return visible(row.host)
@@ -150,7 +190,10 @@ class AccessLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("Took"))
     def took(self, row: AccessLog) -> str:
-        return f"{row.duration_ms / 1000:.1f} s" if row.duration_ms >= 1000 else f"{row.duration_ms:.0f} ms"
+        if row.duration_ms >= 999.5:
+            return moments.span(datetime.timedelta(milliseconds=row.duration_ms))
+        digits = 1 if row.duration_ms < 9.95 else 0
+        return gettext("%(milliseconds)s ms") % {"milliseconds": number_format(round(row.duration_ms, digits), digits)}
 
     @admin.display(description=_("User"), empty_value=EMPTY)
     def who(self, row: AccessLog) -> str | None:
@@ -160,8 +203,14 @@ class AccessLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("Agent"))
     def agent(self, row: AccessLog) -> str:
+        return visible(row.user_agent)
+
+    @admin.display(description=_("Agent"))
+    def agent_or_bot(self, row: AccessLog) -> str:
         text = visible(row.user_agent)
-        return format_html('<span title="{}">{}</span>', text, _("bot")) if row.is_bot else text
+        if row.is_bot:
+            return format_html('<span title="{}">{}</span>', text, _("bot"))
+        return format_html('<span class="lq-line" title="{}">{}</span>', text, text)
 
     @admin.display(description=_("Referrer"))
     def referrer(self, row: AccessLog) -> str:
@@ -170,13 +219,25 @@ class AccessLogAdmin(ReadOnlyAdmin):
 
 @admin.register(Location)
 class LocationAdmin(ReadOnlyAdmin):
-    list_display = ("prefix", "state", "text", "isp", "provider", "precision", "resolved_at")
-    list_filter = ("state", "precision")
+    list_display = ("prefix", "state", "place", "isp", "provider", "area", "looked_up")
+    list_filter = ("state", PrecisionFilter)
     lookups = frozenset({"state__exact", "precision__exact"})
     ordering = ("prefix",)
     sortable_by = ()
     search_fields = ("prefix__startswith",)
     search_help_text = _("The beginning of a network, such as 49.65.")
+
+    @admin.display(description=_("Location (estimated)"))
+    def place(self, row: Location) -> str:
+        return visible(row.text)
+
+    @admin.display(description=_("precision"), empty_value=EMPTY)
+    def area(self, row: Location) -> Any:
+        return dict(PrecisionFilter.choices_offered).get(row.precision, row.precision) or None
+
+    @admin.display(description=_("looked up"))
+    def looked_up(self, row: Location) -> Any:
+        return moments.time_tag(row.resolved_at)
 
 
 def search(rows: QuerySet[AccessLog], term: str, request: HttpRequest) -> QuerySet[AccessLog]:

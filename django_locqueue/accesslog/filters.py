@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.accesslog.geo.result import Precision
+
 Choices = Sequence[tuple[str, Any]]
 
 
@@ -79,3 +81,18 @@ class BotFilter(FixedFilter):
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(is_bot=value == "yes")
+
+
+class PrecisionFilter(FixedFilter):
+    title = _("precision")
+    parameter_name = "precision__exact"
+    choices_offered = (
+        (Precision.RESERVED.value, _("Not a public address")),
+        (Precision.COUNTRY.value, _("country/region")),
+        (Precision.PROVINCE.value, _("province")),
+        (Precision.CITY.value, _("city")),
+        (Precision.DISTRICT.value, _("district")),
+    )
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(precision=value)

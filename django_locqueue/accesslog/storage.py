@@ -26,6 +26,9 @@ POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
 # it failed for good, or was deleted. Should it only have waited that long, the network is located twice, to one end.
 LOCATE_AGAIN_AFTER = datetime.timedelta(hours=1)
 
+# What nobody knew is asked again when somebody comes from there a day later: the data may be there by then, or newer.
+UNKNOWN_FOR = datetime.timedelta(days=1)
+
 
 def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
     """Insert the hits that are not there yet; return the good rows and how many were bad.
@@ -48,7 +51,9 @@ def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[s
     Of two batches at once, one gets each network.
     """
     locations = Location.objects.using(router.db_for_write(Location))
-    overdue = Q(state=Location.State.PENDING, requested_at__lt=now - LOCATE_AGAIN_AFTER)
+    overdue = Q(state=Location.State.PENDING, requested_at__lt=now - LOCATE_AGAIN_AFTER) | Q(
+        state=Location.State.UNKNOWN, requested_at__lt=now - UNKNOWN_FOR
+    )
     wanted = set(prefixes)
     settled = locations.filter(~overdue, pk__in=wanted).values_list("pk", flat=True)
     # Sorted: two batches that insert the same networks in different orders would deadlock.

@@ -21,7 +21,7 @@ LOCATE_PRIORITY = -20
 def locate(prefix: str) -> str:
     """Find the place of a network and write it to its row; return the row's new state.
 
-    A place that nobody knows is an answer too: the state is ``unknown``, and nothing is tried again.
+    A place that nobody knows is an answer too: the state is ``unknown``, and for a day nothing is tried again.
     """
     result = current_chain().lookup(first_address(prefix))
     if result is None:

@@ -82,11 +82,11 @@ RETRY = Change(
     states=(State.FAILED, State.CANCELLED),
     done=ngettext_lazy("Retried %(count)s task.", "Retried %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
-        "%(count)s was skipped because it is no longer failed.",
-        "%(count)s were skipped because they are no longer failed.",
+        "%(count)s was skipped because it has not failed.",
+        "%(count)s were skipped because they have not failed.",
         "count",
     ),
-    nothing=_("Nothing was changed: the task is no longer failed."),
+    nothing=_("Nothing was changed: the task has not failed, or no longer."),
     logged=_("Retried."),
 )
 RUN = Change(

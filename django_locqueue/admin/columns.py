@@ -116,6 +116,11 @@ class TaskColumns:
         return moments.span(task.finished_at - task.last_attempted_at)
 
 
+def error_name(path: str) -> str:
+    """Return the path of an exception as a traceback has it: built-in ones without their module."""
+    return legible.line(path.removeprefix("builtins."))
+
+
 def error_line(error_class: str, message: str) -> Any:
     """Return the error's class without its module, and its message."""
     if not error_class:
@@ -123,7 +128,7 @@ def error_line(error_class: str, message: str) -> Any:
     name = legible.line(error_class.rpartition(".")[2])
     return format_html(
         '<span class="lq-error" title="{}">{}</span>{}{}',
-        legible.line(error_class),
+        error_name(error_class),
         name,
         ": " if message else "",
         legible.line(masking.mask_text(message)),

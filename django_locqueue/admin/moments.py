@@ -13,12 +13,16 @@ from django.utils.translation import ngettext
 
 
 def span(length: timedelta) -> str:
-    """Return ``0.4 s``, ``41 s``, ``12 minutes``."""
+    """Return ``0.034 s``, ``1.2 s``, ``41 s``, ``12 minutes``: two digits that mean something."""
     seconds = max(0.0, length.total_seconds())
-    if seconds < 10:
-        return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
+    if seconds < 0.0005:
+        return _("%(seconds)s s") % {"seconds": 0}
+    if seconds < 9.95:
+        # Not past milliseconds: the clocks of two machines differ by more.
+        digits = next((digits for digits, least in ((1, 0.995), (2, 0.0995)) if seconds >= least), 3)
+        return _("%(seconds)s s") % {"seconds": number_format(round(seconds, digits), digits)}
     if seconds < 60:
-        return _("%(seconds)s s") % {"seconds": int(seconds)}
+        return _("%(seconds)s s") % {"seconds": int(max(10, seconds))}
     return timesince(EPOCH, EPOCH + timedelta(seconds=math.floor(seconds)), depth=1)
 
 

@@ -83,7 +83,7 @@ class Tree:
                 rows = [(self._key(key), item) for key, item in value.items()]
                 return self._group(rows, _object_of(len(rows)), depth)
             case list() if value:
-                rows = [(str(position), item) for position, item in enumerate(value)]
+                rows = [(f"[{position}]", item) for position, item in enumerate(value)]
                 return self._group(rows, _list_of(len(rows)), depth)
             case str():
                 text = legible.block(value[:MOST_TEXT])
@@ -161,5 +161,6 @@ def draw_call(payload: Payload) -> Any:
     args, kwargs = call.get("args") or [], call.get("kwargs") or {}
     if not isinstance(args, list) or not isinstance(kwargs, dict):
         return draw(call)
-    named = {str(position): value for position, value in enumerate(args)} | kwargs
+    # A position alone would look like a part of the value beside it; no argument's name has a bracket in it.
+    named = {f"args[{position}]": value for position, value in enumerate(args)} | kwargs
     return draw(named) if named else format_html('<p class="lq-quiet">{}</p>', _("No arguments."))

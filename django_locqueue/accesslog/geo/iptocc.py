@@ -6,8 +6,7 @@ It is the country that the address was assigned to, which is not always where it
 from django_locqueue.accesslog.geo.region import CHINA
 from django_locqueue.accesslog.geo.result import GeoError, GeoResult, IPAddress
 
-# ip2region names countries, iptocc gives codes, and no table of both is at hand. China is named here, so that its
-# IPv4 and IPv6 visitors are one country in a chart; other countries keep the code.
+# Other countries are named by the chain, if ip2region's file is there (see countries.py).
 NAMES = {"CN": CHINA}
 
 

@@ -1,7 +1,7 @@
 """What a provider says about an address."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -46,6 +46,9 @@ class GeoResult:
             if getattr(self, area):
                 return area
         return Precision.COUNTRY
+
+    def with_country(self, code: str, name: str) -> "GeoResult":
+        return replace(self, country_code=code, country=name)
 
 
 class Provider(Protocol):

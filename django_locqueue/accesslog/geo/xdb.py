@@ -12,6 +12,8 @@ big-endian.
 import mmap
 import os
 import struct
+from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 
 from django_locqueue.accesslog.geo.region import parse_region
@@ -61,6 +63,16 @@ class XdbFile:
                 return data[place : place + length].decode("utf-8", "replace") if place and length else None
         return None
 
+    def sample(self, most: int) -> Iterator[tuple[IPAddress, str]]:
+        """Yield about ``most`` of the file's ranges, evenly: the first address of each, and its region text."""
+        _version, _policy, _created, first, last, *_ = _header.unpack_from(self._data)
+        turn = -1 if self.ip_version == 4 else 1
+        count = (last - first) // self._entry.size + 1
+        for number in range(0, count, max(1, count // most)):
+            start, _end, length, place = self._entry.unpack_from(self._data, first + number * self._entry.size)
+            if place and length:
+                yield ip_address(start[::turn]), self._data[place : place + length].decode("utf-8", "replace")
+
     def _validate(self) -> int:
         data, size = self._data, len(self._data)
         if size < HEADER_SIZE + VECTOR_SIZE:
@@ -97,6 +109,13 @@ class Xdb:
             return None
         region = self._file(address.version).find(address)
         return None if region is None else parse_region(region, "xdb")
+
+    def sample(self, most: int) -> Iterator[tuple[IPAddress, GeoResult]]:
+        """Yield about ``most`` places that the files name, each with an address there."""
+        for version in self.paths:
+            for address, region in self._file(version).sample(most // len(self.paths)):
+                if (place := parse_region(region, "xdb")) is not None:
+                    yield address, place
 
     def _file(self, version: int) -> XdbFile:
         path = self.paths[version]

@@ -37,8 +37,8 @@ class Migration(migrations.Migration):
                 ("province", models.CharField(blank=True, default="", max_length=64, verbose_name="province")),
                 ("city", models.CharField(blank=True, default="", max_length=64, verbose_name="city")),
                 ("district", models.CharField(blank=True, default="", max_length=64, verbose_name="district")),
-                ("isp", models.CharField(blank=True, default="", max_length=64, verbose_name="provider")),
-                ("provider", models.CharField(blank=True, default="", max_length=32, verbose_name="source")),
+                ("isp", models.CharField(blank=True, default="", max_length=64, verbose_name="network operator")),
+                ("provider", models.CharField(blank=True, default="", max_length=32, verbose_name="data source")),
                 ("precision", models.CharField(blank=True, default="", max_length=8, verbose_name="precision")),
                 ("requested_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ("resolved_at", models.DateTimeField(blank=True, null=True, verbose_name="looked up")),
@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "location",
                 "verbose_name_plural": "Locations",
-                "default_permissions": ("view",),
+                "default_permissions": ("view", "delete"),
             },
         ),
         migrations.CreateModel(
@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "logged request",
                 "verbose_name_plural": "Access log",
                 "permissions": [("view_full_ip", "Can see full IP addresses")],
-                "default_permissions": ("view",),
+                "default_permissions": ("view", "delete"),
                 "indexes": [models.Index(fields=["status", "time"], name="locqueue_accesslog_status")],
             },
         ),

@@ -50,7 +50,7 @@ class AccessLog(models.Model):
     class Meta:
         verbose_name = _("logged request")
         verbose_name_plural = _("Access log")
-        default_permissions = ("view",)
+        default_permissions = ("view", "delete")
         permissions = [("view_full_ip", _("Can see full IP addresses"))]
         indexes = [models.Index(fields=["status", "time"], name="locqueue_accesslog_status")]
 

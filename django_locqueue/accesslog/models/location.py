@@ -26,8 +26,8 @@ class Location(models.Model):
     province = models.CharField(_("province"), max_length=64, blank=True, default="")
     city = models.CharField(_("city"), max_length=64, blank=True, default="")
     district = models.CharField(_("district"), max_length=64, blank=True, default="")
-    isp = models.CharField(_("provider"), max_length=64, blank=True, default="")
-    provider = models.CharField(_("source"), max_length=32, blank=True, default="")
+    isp = models.CharField(_("network operator"), max_length=64, blank=True, default="")
+    provider = models.CharField(_("data source"), max_length=32, blank=True, default="")
     precision = models.CharField(_("precision"), max_length=8, blank=True, default="")
     # When its lookup was last enqueued; also what tells the transaction that did so from one that was too late.
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -36,7 +36,7 @@ class Location(models.Model):
     class Meta:
         verbose_name = _("location")
         verbose_name_plural = _("Locations")
-        default_permissions = ("view",)
+        default_permissions = ("view", "delete")
 
     def __str__(self) -> str:
         return f"{self.prefix}: {self.text}"

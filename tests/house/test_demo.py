@@ -1,0 +1,77 @@
+"""What the demo is told, and what it tells."""
+
+import pytest
+from django.utils import timezone
+
+from django_locqueue.accesslog.models import AccessLog, Location
+from testproject.demo import __main__ as demo
+from testproject.demo import latency, report
+from testproject.demo.account import Mark, Place, draw_up
+from testproject.demo.traffic import Orders
+
+
+@pytest.mark.parametrize("text", ["# Read me\n", ""])
+def test_a_log_without_requests_is_refused(tmp_path, capsys, text):
+    log = tmp_path / "README.md"
+    log.write_text(text)
+    with pytest.raises(SystemExit) as refusal:
+        demo.parse(["--log", str(log)])
+    assert refusal.value.code == 2
+    assert "README.md holds no request" in capsys.readouterr().err
+
+
+def test_no_visits_are_none():
+    options, _ = demo.parse(["--visits", "0"])
+    assert demo.Demo(None, options, None, None).shop_visits() == []
+
+
+def test_fewer_visits_than_none_are_refused():
+    with pytest.raises(SystemExit):
+        demo.parse(["--visits", "-1"])
+
+
+def visit(ip, prefix, agent="Mozilla", **place):
+    if place:
+        Location.objects.get_or_create(prefix=prefix, defaults={"state": "located", **place})
+    number = AccessLog.objects.count()
+    AccessLog.objects.create(
+        hit_id=f"{number:032x}",
+        time=timezone.now(),
+        ip=ip,
+        location_id=prefix,
+        method="GET",
+        path="/",
+        status=200,
+        duration_ms=1,
+        user_agent=agent,
+    )
+
+
+@pytest.fixture
+def account(db):
+    mark = Mark.now()
+    visit("8.8.8.1", "8.8.8.0/24", country="美国", country_code="US", province="加利福尼亚")
+    visit("2001:4860::1", "2001:4860::/48", country_code="US")
+    visit("49.65.250.1", "49.65.250.0/24", country="中国", country_code="CN", province="江苏")
+    visit("127.0.0.1", "127.0.0.0/24", agent=latency.VISITOR.agent)
+    visit("127.0.0.1", "127.0.0.0/24")
+    return draw_up(mark, [], Orders())
+
+
+def test_a_country_is_one_row_though_not_all_of_it_is_named(account):
+    assert account.countries == [Place("美国", 2, 2), Place("(no address)", 1, 1), Place("中国", 1, 1)]
+
+
+def test_provinces_are_those_of_china(account):
+    assert account.provinces == [Place("江苏", 1, 1)]
+
+
+def test_what_compares_response_times_is_no_visitor(account):
+    assert account.measured == 1
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"), [(-0.4, "not measurable"), (0.001, "not measurable"), (0.29, "+0.29 ms")]
+)
+def test_a_page_does_not_get_faster_by_being_recorded(milliseconds, words):
+    assert report._difference(milliseconds) == words
