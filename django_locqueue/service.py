@@ -18,8 +18,8 @@ class Service:
     """A loop in a thread of its own: ``run_once`` does one pass and returns the seconds until the next.
 
     A pass that raises is logged once, its connections are dropped, and it is repeated after a growing wait: a
-    database that is away makes no noise and needs nobody (CASES B4). The thread itself can only end by ``stop`` or
-    by what is not an ``Exception``; ``is_alive`` tells, and the worker leaves when one is dead (CASES B8).
+    database that is away makes no noise and needs nobody. The thread itself can only end by ``stop`` or
+    by what is not an ``Exception``; ``is_alive`` tells, and the worker leaves when one is dead.
     """
 
     name = "service"

@@ -14,7 +14,7 @@ def enqueue_hits(hits: Sequence[Hit]) -> None:
     from django_locqueue.accesslog.tasks import record_hits
 
     with ExitStack() as savepoints:
-        # In a transaction of the caller's a failed INSERT would make PostgreSQL refuse all that follows (CASES I8).
+        # In a transaction of the caller's a failed INSERT would make PostgreSQL refuse all that follows.
         for connection in connections.all(initialized_only=True):
             if connection.in_atomic_block:
                 savepoints.enter_context(transaction.atomic(using=connection.alias))

@@ -1,7 +1,7 @@
 """The user of a request, found without making the page slower or uncacheable.
 
 Reading ``request.user`` loads the session: two queries on every page, and inside other middlewares
-``Vary: Cookie``, which ends shared caching (CASES I4). So by default only a user that the view loaded is seen.
+``Vary: Cookie``, which ends shared caching. So by default only a user that the view loaded is seen.
 """
 
 from typing import Any

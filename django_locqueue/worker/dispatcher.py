@@ -96,7 +96,7 @@ class Dispatcher(Service):
         """Return what may run now; the rest goes back for a moment, uncharged.
 
         A task whose worker died may have been what killed it. Such tasks run one at a time in a process, so that an
-        innocent one is not charged again and again for its neighbour (CASES B5).
+        innocent one is not charged again and again for its neighbour.
         """
         suspects = [task for task in claimed if task.crashes]
         if not suspects:

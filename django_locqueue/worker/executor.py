@@ -55,7 +55,7 @@ class Executor:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
-            # with it (CASES F5).
+            # with it.
             outcome = contextvars.Context().run(self._run, execution)
         except BaseException as error:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
@@ -153,7 +153,7 @@ class Executor:
         )
 
     def _backoff(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> float:
-        """Return the seconds to wait. A backoff function that misbehaves means the longest wait (CASES C9)."""
+        """Return the seconds to wait. A backoff function that misbehaves means the longest wait."""
         defaults = self.backend_of(execution.claimed).backoff
         longest = defaults["MAX"]
         backoff = options.backoff if options else None

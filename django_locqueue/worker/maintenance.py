@@ -79,7 +79,7 @@ class Maintenance(Service):
             return False
         pruned = self.store.prune(self.retention, now=now)
         if pruned >= BATCH:
-            return True  # one batch a pass, so that promotion and rescue are not held up (CASES H2, H3)
+            return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
         self._next_prune = time.monotonic() + PRUNE_SECONDS
         return False

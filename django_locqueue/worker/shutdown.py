@@ -29,7 +29,7 @@ def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
 def passed_signals(handle: Callable[[int], None]) -> Iterator[None]:
     """Call ``handle(number)`` for each stop signal, between two instructions of the main thread: it must take no lock.
 
-    Only the main thread can install handlers; elsewhere (tests, another thread) nothing is installed (CASES F2).
+    Only the main thread can install handlers; elsewhere (tests, another thread) nothing is installed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

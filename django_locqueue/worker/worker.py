@@ -223,7 +223,7 @@ class Worker:
         row = self.store.register_worker(
             self.options.name,
             lease=conf.worker.LEASE_SECONDS,
-            queues=",".join(self.options.queues),
+            queues=",".join(_served(self.options)),
             threads=self.options.threads,
             version=__version__,
         )
@@ -256,8 +256,14 @@ class Worker:
 _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 
+def _served(options: WorkerOptions) -> list[str]:
+    """Return the queues as a person reads them: ``all``, ``-mail``."""
+    all_but = ["all"] if options.exclude_queues and not options.queues else []
+    return [*options.queues, *all_but, *(f"-{name}" for name in options.exclude_queues)]
+
+
 def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Do it, but do not wait longer: a database that drops packets must not hold up the end (CASES B2)."""
+    """Do it, but do not wait longer: a database that drops packets must not hold up the end."""
     thread = threading.Thread(target=work, name="locqueue-last-words", daemon=True)
     thread.start()
     thread.join(seconds)

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connections
 
-from django_locqueue import __version__, compat, conf
+from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.management import banner
 from django_locqueue.models.task import NAME_LENGTH
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         with shutdown.stop_signals(request_stop) as received:
             try:
                 worker = Worker(backend, options)
-                self._introduce(backend, options, verbosity)
+                self._introduce(backend, options, verbosity, reloading=reloading)
             except Error as error:
                 return self._unavailable(backend, error)
             for _ in received:
@@ -101,7 +101,7 @@ class Command(BaseCommand):
         supervisor = Supervisor(backend.store, commands, max_crashes=backend.max_crashes, drain=worker.drain)
         with shutdown.passed_signals(supervisor.pass_on):
             try:
-                self._introduce(backend, worker, options["verbosity"], processes)
+                self._introduce(backend, worker, options["verbosity"], processes=processes)
             except Error as error:
                 return self._unavailable(backend, error)
             finally:
@@ -109,11 +109,20 @@ class Command(BaseCommand):
             return supervisor.run()
 
     def _unavailable(self, backend: LocQueueBackend, error: Error) -> int:
-        self.stderr.write(self.style.ERROR(f"The database “{backend.database}” cannot be used: {error}".strip()))
-        self.stderr.write("Is it running, and has `python manage.py migrate` been run?")
+        what, cure = banner.unavailable(backend.database, error)
+        self.stderr.write(self.style.ERROR(what))
+        self.stderr.write(cure)
         return UNAVAILABLE
 
-    def _introduce(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, processes: int = 1) -> None:
+    def _introduce(
+        self,
+        backend: LocQueueBackend,
+        options: WorkerOptions,
+        verbosity: int,
+        *,
+        processes: int = 1,
+        reloading: bool = False,
+    ) -> None:
         if verbosity < 1 or options.table is not None:  # a child's supervisor has said it
             return
         store = backend.store
@@ -123,12 +132,8 @@ class Command(BaseCommand):
             for line in rest:
                 self.stdout.write(line)
         else:
-            queues = ",".join(options.queues) or "all"
-            self.stdout.write(
-                f"started worker={options.name} queues={queues} slots={processes * options.threads} "
-                f"database={store.alias} version={__version__}"
-            )
-        for warning in banner.warnings(store, options):
+            self.stdout.write(banner.start_line(store, options, processes))
+        for warning in banner.warnings(store, options, reloads=reloading):
             self.stderr.write(self.style.WARNING(warning))
         if self.stdout.isatty():
             self.stdout.write(self.style.SUCCESS("Ready.\n"))
@@ -157,7 +162,7 @@ class Command(BaseCommand):
             raise CommandError(f"--grace must be 0 or more seconds, got {grace}.")
         if not name.isprintable() or len(name) > NAME_LENGTH:
             raise CommandError(f"--worker-id must be at most {NAME_LENGTH} printable characters, got {name!r}.")
-        return WorkerOptions(
+        made = WorkerOptions(
             name=name,
             threads=threads,
             grace_seconds=grace,
@@ -166,6 +171,9 @@ class Command(BaseCommand):
             drain=options["drain"],
             table=inherited_table(),
         )
+        if problem := banner.problem(made):
+            raise CommandError(problem)
+        return made
 
     def _set_up_logging(self, options: dict[str, Any]) -> list[tuple[logging.Logger, logging.Handler]]:
         """Respect the project's LOGGING: add a handler only where nobody would hear us. Return what was added."""
