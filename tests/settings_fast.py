@@ -16,5 +16,5 @@ LOCQUEUE = {
         **json.loads(os.environ.get("TEST_LOCQUEUE_WORKER", "{}")),
     },
 }
-if "TEST_SQLITE_JOURNAL" in os.environ:
-    DATABASES["default"]["OPTIONS"] = {"init_command": f"PRAGMA journal_mode={os.environ['TEST_SQLITE_JOURNAL']}"}
+if "TEST_SQLITE_DEFAULTS" in os.environ:
+    DATABASES["default"]["OPTIONS"] = {}

@@ -1,5 +1,8 @@
 """No task is started twice, however many workers there are."""
 
+import contextlib
+import sqlite3
+
 import pytest
 from django.db import connection
 
@@ -36,9 +39,11 @@ def test_two_workers_start_each_task_once(run_fast_worker, ledger):
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
 def test_sqlite_without_special_options_starts_each_task_once(run_fast_worker, ledger, journal):
     tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
-    connection.close()  # the journal mode changes only while nobody else has the file open
+    connection.close()  # the journal mode, which the file keeps, changes only while nobody else has it open
+    with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as own:
+        assert own.execute(f"PRAGMA journal_mode={journal}").fetchone() == (journal.lower(),)
     try:
-        drain_with(run_fast_worker, 3, "--threads", "2", env={**LONG_LEASE, "TEST_SQLITE_JOURNAL": journal})
+        drain_with(run_fast_worker, 3, "--threads", "2", env={**LONG_LEASE, "TEST_SQLITE_DEFAULTS": "yes"})
     finally:
         connection.ensure_connection()
     assert_each_was_started_once(ledger)
