@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
-from django.db import Error, InterfaceError
+from django.db import Error, InterfaceError, OperationalError
 
 from django_locqueue.connections import close_connections
 from django_locqueue.exceptions import OutcomeRefused
@@ -16,6 +16,7 @@ from django_locqueue.store import Claimed, Key, Store
 from django_locqueue.worker.execution import Execution
 
 TRIES = 3  # of a batch; then each outcome is written by itself
+REFUSALS = 3  # of one outcome by a database that answers, before it is taken for what it is
 LONGEST_WAIT_SECONDS = 0.02
 BATCH = 100  # enough to write at once
 
@@ -83,8 +84,10 @@ class Acker(Service):
         """Write an outcome; if the database refuses this and accepts a short failure in its place, that one.
 
         A database that is away refuses everything, and may come back between any two statements. So it has to answer
-        before the outcome is tried once more, and after that has failed too.
+        before the outcome is tried once more, and after that has failed too; and where the error may come from the
+        connection, this has to happen several times.
         """
+        [execution] = ended
         try:
             return self._write(ended, now)
         except Exception as error:
@@ -93,7 +96,10 @@ class Acker(Service):
             return self._write(ended, now)
         except Exception as error:
             self._prove_refused(error)
-            [execution] = ended
+            execution.refusals += 1
+            enough = REFUSALS if isinstance(error, OperationalError) else 1
+            if execution.refusals < enough or execution.outcome is None or execution.outcome.kind in _PUT_BACK:
+                raise
             what = f"{execution.claimed.name} #{execution.claimed.id}"
             refused = OutcomeRefused(f"What came of {what} could not be stored: {describe(error)}")
             failure = Outcome(Kind.FAILED, error=ErrorReport.of(refused), exception=refused)
@@ -107,3 +113,7 @@ class Acker(Service):
             raise error  # the driver had no connection; or the database asks to repeat
         close_connections()
         self.store.now()
+
+
+# Nothing in these can be refused for what it is: the database is in trouble.
+_PUT_BACK = (Kind.RELEASED, Kind.SNOOZED)

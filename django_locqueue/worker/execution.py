@@ -29,6 +29,7 @@ class Execution:
     result: Any = None
     outcome: Outcome | None = None
     written: State | None = None
+    refusals: int = 0  # writes of its outcome that a database refused which answered otherwise
     stop_reason: StopReason | None = None
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread

@@ -3,6 +3,7 @@
 import contextvars
 import json
 import logging
+import os
 import random
 import time
 from collections.abc import Callable
@@ -37,6 +38,7 @@ class Executor:
 
     def __init__(self, backend: LocQueueBackend) -> None:
         self.backend = backend
+        self._pid = os.getpid()
         self.store = backend.store
         self._backends: dict[str, LocQueueBackend] = {}
 
@@ -61,6 +63,9 @@ class Executor:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
             outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         execution.outcome = self._with_retention(execution, outcome)
+        if os.getpid() != self._pid:
+            # The task forked, and its child came out of the task: it must not go on as a second worker.
+            os._exit(1)
         execution.ended = time.monotonic()
         clean_connections()
 

@@ -1,7 +1,9 @@
 """Signals of the operating system: the first asks the worker to stop, the second makes it leave."""
 
+import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +14,8 @@ AT_ONCE = [getattr(signal, name) for name in ("SIGQUIT",) if hasattr(signal, nam
 
 
 @contextmanager
-def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call ``request_stop`` for each stop signal, twice for SIGQUIT; yield the list of those that came."""
-    received: list[int] = []
+def stop_signals(request_stop: Callable[[], None], received: list[int]) -> Iterator[None]:
+    """Call ``request_stop`` for each stop signal, twice for SIGQUIT; those that came are in ``received``."""
 
     def stop(number: int) -> None:
         for _ in range(2 if number in AT_ONCE else 1):
@@ -22,7 +23,7 @@ def stop_signals(request_stop: Callable[[], None]) -> Iterator[list[int]]:
             request_stop()
 
     with passed_signals(stop):
-        yield received
+        yield
 
 
 @contextmanager
@@ -51,11 +52,18 @@ def exit_code(received: list[int], code: int) -> int:
     return 128 + received[1] if len(received) > 1 else code
 
 
-def leave(code: int) -> None:
-    """End the process now, although threads are stuck in tasks that were given back."""
-    import logging
-    import sys
+def leave_within(seconds: float, code: int) -> None:
+    """Let Python end the process, but not wait longer for threads that a task has started and never ended."""
 
+    def watch() -> None:
+        threading.Event().wait(seconds)
+        leave(code)
+
+    threading.Thread(target=watch, name="exit-watch", daemon=True).start()
+
+
+def leave(code: int) -> None:
+    """End the process now, whatever its threads are stuck in."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

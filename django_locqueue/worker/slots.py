@@ -14,12 +14,16 @@ CAPACITY = 512  # slots of one process
 
 
 class SlotTable:
-    """``mark(slot, task_id)`` when a task begins, with 0 when it ends. ``worker_id``: the process's worker row."""
+    """``mark(slot, task_id)`` when a task begins, with 0 when it ends. ``worker_id``: the process's worker row.
+
+    ``parent``: the pid of the supervisor that reads it.
+    """
 
     SIZE = _number.size * (CAPACITY + 1)
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, parent: int = 0) -> None:
         self.descriptor = descriptor
+        self.parent = parent
         self._memory = mmap.mmap(descriptor, self.SIZE)
 
     @classmethod

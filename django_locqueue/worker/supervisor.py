@@ -22,7 +22,7 @@ from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
-TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child the descriptor of its table; nobody else sets it
+TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child its table's descriptor and our pid; nobody else sets it
 LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
@@ -77,7 +77,7 @@ class Supervisor:
         child.began, child.start_at = time.monotonic(), None
         child.process = subprocess.Popen(  # noqa: S603 - this very command, with one process
             child.command,
-            env={**os.environ, TABLE_VARIABLE: str(child.table.descriptor)},
+            env={**os.environ, TABLE_VARIABLE: f"{child.table.descriptor} {os.getpid()}"},
             pass_fds=[child.table.descriptor],
             start_new_session=True,  # a terminal's Ctrl+C reaches the children once, from us
         )
@@ -87,11 +87,13 @@ class Supervisor:
     def _ended(self, child: Child, code: int) -> int:
         """Take back what a dead child had, and plan its successor. Return the exit code to be reported."""
         child.process = None
-        left_by_itself = code >= 0
-        if not left_by_itself:
-            self._rescue(child, code)
+        # Also one that left with a code of its own: a task may have called os._exit.
+        left_by_itself = code >= 0 and not child.table.running()
+        self._rescue(child, code)
         if self._received or (self.drain and left_by_itself):
-            return code if left_by_itself else 128 - code
+            # One that died of the signal we passed on, before it could handle it, has done as it was told.
+            told = len(self._received) == 1 and -code in self._received
+            return 0 if told else code if code >= 0 else 128 - code
         young = time.monotonic() - child.began < YOUNG_SECONDS
         child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
         child.start_at = time.monotonic() + child.pause
@@ -120,5 +122,7 @@ def child_commands(processes: int, name: str) -> list[list[str]]:
 
 def inherited_table() -> SlotTable | None:
     """Return the table that the supervisor of this process reads, if it has one."""
-    descriptor = os.environ.pop(TABLE_VARIABLE, None)
-    return SlotTable(int(descriptor)) if descriptor else None
+    if TABLE_VARIABLE not in os.environ:
+        return None
+    descriptor, parent = map(int, os.environ.pop(TABLE_VARIABLE).split())
+    return SlotTable(descriptor, parent)

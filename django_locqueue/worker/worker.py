@@ -90,7 +90,7 @@ class Worker:
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
         self._tick = threading.Event()  # never set: a signal handler must not take its lock
-        self._parent = os.getppid()
+        self.is_begun = False
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
@@ -110,6 +110,7 @@ class Worker:
         return len(self._stop_requests) > 1
 
     def run(self) -> int:
+        self.is_begun = True
         try:
             self.pool.start()
             for service in self.services:
@@ -127,7 +128,7 @@ class Worker:
         while not self.is_stopping:
             self._tick.wait(0.05 if self.options.drain else LOOK_SECONDS)
             dead = [service.name for service in self.services if not service.is_alive]
-            if self.options.table is not None and os.getppid() != self._parent:
+            if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
                 return True
             if dead or self.pool.dead_threads:

@@ -69,3 +69,10 @@ def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_work
     assert run_fast_worker("--drain", "--threads", "1").wait() == 0
     assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
     assert "tests.removed.task cannot be imported" in row(result).error_message
+
+
+def test_a_child_that_a_task_forked_does_not_go_on_as_a_second_worker(run_fast_worker, ledger):
+    tasks.fork_and_raise.enqueue(ledger.path)
+    tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(100)])
+    assert run_fast_worker("--drain", "--threads", "1").wait(60) == 0
+    assert sorted(ledger.lines) == sorted(["forked", *map(str, range(100))])

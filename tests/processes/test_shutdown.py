@@ -100,3 +100,11 @@ def test_sigquit_leaves_at_once(run_fast_worker, ledger):
     worker.signal(signal.SIGQUIT)
     assert worker.wait(10) == 128 + signal.SIGQUIT
     assert_given_back(result)
+
+
+def test_a_thread_that_a_task_left_behind_does_not_keep_the_process(run_fast_worker, ledger):
+    tasks.leave_a_thread.enqueue(ledger.path)
+    worker = run_fast_worker()
+    ledger.wait_for("start")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(20) == 0

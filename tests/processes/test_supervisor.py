@@ -75,3 +75,10 @@ def test_a_child_that_dies_while_draining_is_replaced(start_process, ledger):
     result = tasks.die_at_first.enqueue(ledger.path)
     assert start_process("runqueue", *TWO, "--drain").wait(60) == 0
     assert row(result).state == State.SUCCESSFUL
+
+
+def test_a_child_that_a_task_has_ended_by_itself_is_noticed_too(supervisor, ledger):
+    result = tasks.exit_process_at_first.enqueue(ledger.path)
+    ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
+    wait_until(lambda: row(result).state == State.SUCCESSFUL)
+    assert row(result).crashes == 1

@@ -3,7 +3,7 @@
 import threading
 from datetime import UTC, datetime
 
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 
 from django_locqueue.models import FINISHED, State
 from django_locqueue.policies.outcome import Kind, Outcome
@@ -70,7 +70,7 @@ class FakeStore:
             self.ack_failing -= 1
             raise self.error
         if any(task.id in self.poison and outcome.kind is not Kind.FAILED for task, outcome in outcomes):
-            raise OperationalError("packet too large")
+            raise DataError("value too large")
         self.writes.append([task.id for task, _ in outcomes])
         return {
             task.key: self._written(task, outcome)

@@ -7,7 +7,7 @@ from django_locqueue.models import State
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.worker import acker as module
-from django_locqueue.worker.acker import BATCH, Acker
+from django_locqueue.worker.acker import BATCH, TRIES, Acker
 from tests.worker.fakes import FakeStore, claimed, ended
 
 
@@ -208,3 +208,13 @@ def test_it_knows_whose_outcome_it_keeps(stage):
     assert stage.acker.has(claimed(1))
     assert not stage.acker.has(claimed(1, claim_no=2))
     assert not stage.acker.has(claimed(2))
+
+
+def test_a_connection_that_comes_and_goes_makes_no_outcome_a_failure(stage):
+    stage.acker.put(ended(1))
+    stage.acker.failures = TRIES
+    stage.store.ack_failing = 2  # both tries of a pass, while the database answers in between
+    stage.fail(1)
+    stage.try_once()
+    assert stage.store.writes == [[1]]
+    assert stage.acker.pending == 0

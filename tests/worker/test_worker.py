@@ -13,6 +13,7 @@ from django_locqueue import signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import worker as module
+from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.running import in_thread, our_backend, row
@@ -216,3 +217,12 @@ def test_data_cannot_forge_a_line_of_the_log(caplog):
     [record] = caplog.records
     assert "\n" not in record.getMessage()
     assert "\x1b" not in record.getMessage()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_child_whose_supervisor_is_gone_leaves():
+    table = SlotTable.create()
+    table.parent = -1  # nobody's, as of one that was killed while this process started
+    worker = a_worker(table=table)
+    assert worker.run() == 0
+    assert table.worker_id == worker.heartbeat.row.pk

@@ -21,6 +21,7 @@ from django_locqueue.worker.slots import CAPACITY
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 
+EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
 UNAVAILABLE = 69  # sysexits.h: a service that is needed cannot be reached
 LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 
@@ -66,18 +67,23 @@ class Command(BaseCommand):
             for logger, handler in handlers:
                 logger.removeHandler(handler)
                 logger.propagate = True
+        if is_main and "runqueue" in sys.argv:
+            shutdown.leave_within(EXIT_SECONDS, code)
         if code:
             sys.exit(code)
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
         worker: Worker | None = None
+        received: list[int] = []
 
         def request_stop() -> None:
+            if len(received) > 1 and (worker is None or not worker.is_begun):
+                shutdown.leave(128 + received[1])  # it hangs in its first connection, and has nothing to put back
             if worker is not None:
                 worker.request_stop()
 
         # Handlers first: who sees our row, or reads "Ready.", may stop us, and gets a proper end.
-        with shutdown.stop_signals(request_stop) as received:
+        with shutdown.stop_signals(request_stop, received):
             try:
                 worker = Worker(backend, options)
                 self._introduce(backend, options, verbosity, reloading=reloading)
