@@ -239,9 +239,9 @@ def test_a_poison_hit_loses_only_itself(xdb, bad, caplog):
     assert "left out" in caplog.text
 
 
-def test_a_row_that_the_database_refuses_loses_only_itself(xdb, caplog):
-    # Past cleaning: as if a newer version had sent it.
-    result = run(a_hit(id="1"), a_hit(id="2", status=2**70), a_hit(id="3"))
+def test_a_row_that_cannot_be_stored_loses_only_itself(xdb, caplog):
+    # Past cleaning: as if a newer version had sent it. Not a number too large, which MariaDB cuts in such an insert.
+    result = run(a_hit(id="1"), a_hit(id="2", status="many"), a_hit(id="3"))
     assert result["bad"] == 1
     assert AccessLog.objects.count() == 2
 

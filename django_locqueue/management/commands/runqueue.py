@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
-from django.db import Error, connections
+from django.db import Error, InterfaceError, OperationalError, connections
 
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
@@ -41,6 +41,13 @@ class Command(BaseCommand):
         add("--worker-id", metavar="NAME", help="name shown in admin (default host:pid)")
         add("--reload", action="store_true", default=None, help="restart when code changes (default with DEBUG)")
         add("--no-reload", action="store_false", dest="reload")
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except (InterfaceError, OperationalError) as error:
+            # Before handle() begins: Django's own system checks ask a MySQL server what it is.
+            sys.exit(self._unavailable(self._backend(options["backend"]), error))
 
     def handle(self, *args: Any, **options: Any) -> None:
         backend = self._backend(options["backend"])
