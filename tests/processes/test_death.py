@@ -4,7 +4,7 @@ import pytest
 
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.store.serve import Owner
-from tests import tasks
+from tests import deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
@@ -37,7 +37,7 @@ def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, led
 
 
 def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
-    result = tasks.kill_own_process.enqueue(ledger.path)
+    result = deadly_tasks.kill_own_process.enqueue(ledger.path)
     canaries = [tasks.add.enqueue(number) for number in range(10)]
     deaths = 0
     while not row(result).is_finished:
@@ -72,7 +72,7 @@ def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_work
 
 
 def test_a_child_that_a_task_forked_does_not_go_on_as_a_second_worker(run_fast_worker, ledger):
-    tasks.fork_and_raise.enqueue(ledger.path)
+    deadly_tasks.fork_and_raise.enqueue(ledger.path)
     tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(100)])
     assert run_fast_worker("--drain", "--threads", "1").wait(60) == 0
     assert sorted(ledger.lines) == sorted(["forked", *map(str, range(100))])

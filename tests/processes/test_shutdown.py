@@ -6,7 +6,7 @@ import time
 import pytest
 
 from django_locqueue.models import State, Worker
-from tests import tasks
+from tests import deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import row
 
@@ -103,7 +103,7 @@ def test_sigquit_leaves_at_once(run_fast_worker, ledger):
 
 
 def test_a_thread_that_a_task_left_behind_does_not_keep_the_process(run_fast_worker, ledger):
-    tasks.leave_a_thread.enqueue(ledger.path)
+    deadly_tasks.leave_a_thread.enqueue(ledger.path)
     worker = run_fast_worker()
     ledger.wait_for("start")
     worker.signal(signal.SIGTERM)

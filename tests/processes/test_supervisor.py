@@ -6,7 +6,7 @@ import pytest
 
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.store.serve import Owner
-from tests import tasks
+from tests import deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
@@ -39,7 +39,7 @@ def test_a_stop_signal_lets_the_tasks_of_all_processes_finish(supervisor, ledger
 
 
 def test_a_dead_child_is_noticed_its_tasks_run_again_and_it_is_replaced(supervisor, ledger):
-    result = tasks.die_at_first.enqueue(ledger.path)
+    result = deadly_tasks.die_at_first.enqueue(ledger.path)
     ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).crashes == 1
@@ -72,13 +72,13 @@ def test_draining_processes_leave_when_nothing_is_left(start_process):
 
 
 def test_a_child_that_dies_while_draining_is_replaced(start_process, ledger):
-    result = tasks.die_at_first.enqueue(ledger.path)
+    result = deadly_tasks.die_at_first.enqueue(ledger.path)
     assert start_process("runqueue", *TWO, "--drain").wait(60) == 0
     assert row(result).state == State.SUCCESSFUL
 
 
 def test_a_child_that_a_task_has_ended_by_itself_is_noticed_too(supervisor, ledger):
-    result = tasks.exit_process_at_first.enqueue(ledger.path)
+    result = deadly_tasks.exit_process_at_first.enqueue(ledger.path)
     ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).crashes == 1

@@ -1,0 +1,45 @@
+"""Tasks that end, double or outlive the process that runs them."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from django_locqueue import task
+from tests.tasks import write_ledger
+
+
+@task
+def fork_and_raise(ledger: str) -> None:
+    if os.fork() == 0:
+        raise ValueError("out of the child")
+    write_ledger(ledger, "forked")
+
+
+@task
+def leave_a_thread(ledger: str) -> None:
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    write_ledger(ledger, "start")
+
+
+@task
+def exit_process_at_first(ledger: str) -> None:
+    """Leave the process with a code of its own in the first run only."""
+    write_ledger(ledger, "start")
+    if Path(ledger).read_text().splitlines().count("start") == 1:
+        os._exit(3)
+
+
+@task
+def die_at_first(ledger: str) -> None:
+    """Kill its process in the first run only."""
+    write_ledger(ledger, "start")
+    if Path(ledger).read_text().splitlines().count("start") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+def kill_own_process(ledger: str) -> None:
+    write_ledger(ledger, "start")
+    os.kill(os.getpid(), signal.SIGKILL)
