@@ -9,15 +9,15 @@ from django_locqueue import clock
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
 from django_locqueue.store.enqueue import CALL_COLUMNS, COLUMNS, CONSTANTS, columns_of
+from django_locqueue.store.notify import Notifying
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
-from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
 _TRANSIENT = {"40P01", "40001"}
 
 
-class PostgreSQLStore(Store):
+class PostgreSQLStore(Notifying):
     time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
 
     def load_time(self, value: datetime) -> datetime:

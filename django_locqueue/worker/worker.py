@@ -14,15 +14,19 @@ from django.db import Error
 from django_locqueue import __version__, conf, endings, signals
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
+from django_locqueue.models import State
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import Service
+from django_locqueue.store.notify import Notifying
+from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
+from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.slots import SlotTable
@@ -87,6 +91,9 @@ class Worker:
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self.heartbeat.look_for_cancelled,
         )
+        self.listener: Listener | None = None
+        if conf.worker.LISTEN and isinstance(self.store, Notifying) and self.store.can_listen:
+            self.listener = Listener(self.store, self._on_notified)
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
         self._tick = threading.Event()  # never set: a signal handler must not take its lock
@@ -95,7 +102,8 @@ class Worker:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance)
+        listener = () if self.listener is None else (self.listener,)
+        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, *listener)
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once. Takes no lock: signal handlers call it."""
@@ -177,6 +185,8 @@ class Worker:
         end = grace_end + COOPERATION_SECONDS + LAST_WORDS_SECONDS
         self.heartbeat.stopping = True
         self.heartbeat.wake()
+        if self.listener is not None:
+            self.listener.stop(self._until(end))
         self.dispatcher.stop(self._until(end))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
@@ -238,7 +248,19 @@ class Worker:
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()
 
+    def _on_notified(self, queue_name: str) -> None:
+        if not queue_name:
+            self.maintenance.wake(again=True)
+        if not queue_name or self._serves(queue_name):
+            self.dispatcher.wake(again=True)
+
     def _on_stored(self, execution: Execution, accepted: bool) -> None:
+        outcome = execution.outcome
+        if outcome is not None and outcome.kind in (Kind.RETRIED, Kind.SNOOZED):
+            if execution.written == State.READY:
+                self.dispatcher.wake()
+            elif outcome.delay < SOON_SECONDS:
+                self.maintenance.wake()
         self.announcer.put(partial(self._announce, execution, accepted))
 
     def _announce(self, execution: Execution, accepted: bool) -> None:
