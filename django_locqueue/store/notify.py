@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -47,13 +47,15 @@ class Notifying(Store):
 
     def enqueue(self, call: Call) -> Enqueued:
         enqueued = super().enqueue(call)
-        self.notifier.tell(_payloads([call], [enqueued]))
+        if (payload := _payload(call, enqueued)) is not None:
+            self.notifier.tell({payload})
         return enqueued
 
     def enqueue_many(self, calls: Sequence[Call]) -> list[Enqueued]:
-        enqueued = super().enqueue_many(calls)
-        self.notifier.tell(_payloads(calls, enqueued))
-        return enqueued
+        stored = super().enqueue_many(calls)
+        payloads = (_payload(*each) for each in zip(calls, stored, strict=True))
+        self.notifier.tell({payload for payload in payloads if payload is not None})
+        return stored
 
     def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> dict[Key, State]:
         written = super().ack(ended, now=now)
@@ -104,16 +106,14 @@ class Notifying(Store):
         return connection
 
 
-def _payloads(calls: Iterable[Call], stored: Iterable[Enqueued]) -> set[str]:
-    """Return whom to tell of. Of what is due later nobody has to hear: maintenance looks each SOON_SECONDS."""
-    soon = timedelta(seconds=SOON_SECONDS)
-    payloads = set()
-    for call, enqueued in zip(calls, stored, strict=True):
-        if enqueued.state == State.READY:
-            payloads.add(call.queue_name)
-        elif enqueued.run_after - enqueued.enqueued_at < soon:
-            payloads.add(ANY)
-    return payloads
+def _payload(call: Call, enqueued: Enqueued) -> str | None:
+    """Return whom to tell. Of what is due later nobody has to hear: maintenance looks each SOON_SECONDS."""
+    if enqueued.state == State.READY:
+        return call.queue_name
+    return ANY if enqueued.run_after - enqueued.enqueued_at < _SOON else None
+
+
+_SOON = timedelta(seconds=SOON_SECONDS)
 
 
 class Notifier:

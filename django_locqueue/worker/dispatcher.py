@@ -16,6 +16,7 @@ READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by th
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
+MOST_HEARD = 5  # claims in a row from the queue that was heard of, before the others are looked at
 LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
@@ -53,6 +54,8 @@ class Dispatcher(Service):
         self._known_queues: set[str] = set()
         self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
         self._look_around_at = 0.0
+        self._heard: str | None = None
+        self._heard_claims = 0
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
@@ -61,6 +64,11 @@ class Dispatcher(Service):
         """Claim again when half of what was read ahead is used up."""
         if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
             self.wake()
+
+    def hear(self, queue_name: str) -> None:
+        """Something was enqueued there: look at once, and after a moment again for what came right behind it."""
+        self._heard = queue_name
+        self.wake(again=True)
 
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
@@ -83,9 +91,15 @@ class Dispatcher(Service):
         return self._delay
 
     def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
+        heard, self._heard = self._heard, None
         if self._only_queue is not None and time.monotonic() < self._look_around_at:
             claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
+        elif heard is not None and self.found_nothing and self._heard_claims < MOST_HEARD:
+            # Nothing else was ready a moment ago, so there is no need to ask which queue goes first.
+            self._heard_claims += 1
+            claimed = self.store.claim_from(heard, owner, room, now=now)
         else:
+            self._heard_claims = 0
             claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
             self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
         names = {task.queue_name for task in claimed}

@@ -2,8 +2,6 @@
 
 import logging
 import math
-import selectors
-import socket
 import time
 import uuid
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from django.db import Error, InterfaceError, OperationalError
 from django_locqueue.connections import close_connections
 from django_locqueue.service import Service, describe
 from django_locqueue.store.notify import CHANNEL, Notifying
+from django_locqueue.worker.bell import Bell
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -27,9 +26,9 @@ DEAF_SECONDS = 300.0  # until a server on which nothing was heard is tried again
 class Listener(Service):
     """A hint on top of polling, on a connection of its own. ``on_notified(queue_name)``: "" means any queue.
 
-    It notifies itself by another connection, as a producer would, and what it does not hear it takes for a sign: a
-    connection that was cut without a word is replaced, and where not even the first ping arrives (a pooler in transaction
-    mode takes LISTEN and never delivers) it says so once and leaves the matter to polling.
+    It notifies itself by another connection, as a producer would. When it does not hear that, a connection that was cut
+    without a word is replaced; where not even the first ping arrives (a pooler in transaction mode takes LISTEN and
+    never delivers) it says so once and leaves the matter to polling.
     """
 
     name = "listener"
@@ -44,15 +43,11 @@ class Listener(Service):
         self._connection: Any = None
         self._ping_at = self._answer_by = math.inf
         self._is_deaf = False
-        # A wait for the database cannot wait for an event as well.
-        self._bell: socket.socket | None = None
-        self._ear: socket.socket | None = None
+        self._bell = Bell()  # a wait for the database cannot wait for an event as well
 
     def wake(self, *, again: bool = False) -> None:
         super().wake(again=again)
-        if self._bell is not None:
-            with suppress(OSError):  # it has ended, or was rung so often that the buffer is full
-                self._bell.send(b"\0")
+        self._bell.ring()
 
     def run_once(self, now: datetime | None = None) -> float:
         if self._connection is None:
@@ -64,7 +59,7 @@ class Listener(Service):
                 return self._deaf(describe(error))
         if time.monotonic() >= self._ping_at:
             self._ping()
-        self._wait(min(self._ping_at, self._answer_by) - time.monotonic())
+        self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
         for notification in self._connection.connection.notifies(timeout=0):
             if notification.channel == self._own_channel:
                 self._answer_by = math.inf
@@ -95,16 +90,6 @@ class Listener(Service):
         self._ping_at = time.monotonic() + PING_SECONDS
         self._answer_by = time.monotonic() + ANSWER_SECONDS
 
-    def _wait(self, seconds: float) -> None:
-        """Wait for the database or the bell."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._connection.connection, selectors.EVENT_READ)
-            if self._ear is not None:
-                selector.register(self._ear, selectors.EVENT_READ)
-            for key, _ in selector.select(max(0.0, seconds)):
-                if key.fileobj is self._ear:
-                    self._ear.recv(4096)
-
     def _deaf(self, reason: str) -> float:
         if not self._is_deaf:
             logger.warning("New tasks are found by polling alone: LISTEN does not work here (%s).", reason)
@@ -124,9 +109,7 @@ class Listener(Service):
                 connection.close()
 
     def _loop(self) -> None:
-        self._bell, self._ear = socket.socketpair()
-        self._bell.setblocking(False)
-        with self._bell, self._ear:
+        with self._bell:
             try:
                 super()._loop()
             finally:

@@ -22,6 +22,7 @@ from django_locqueue.store.notify import Notifying
 from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
+from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
@@ -34,7 +35,8 @@ from django_locqueue.worker.slots import SlotTable
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
-LOOK_SECONDS = 0.1  # how soon a stop signal is seen
+LOOK_SECONDS = 1.0  # how soon a dead service is seen; a stop signal rings
+FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
 FORCED_SECONDS = 0.5  # for each step of the end after a second signal
 LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
 COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
@@ -96,7 +98,7 @@ class Worker:
             self.listener = Listener(self.store, self._on_notified)
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
-        self._tick = threading.Event()  # never set: a signal handler must not take its lock
+        self._bell = Bell()
         self.is_begun = False
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
@@ -108,6 +110,7 @@ class Worker:
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once. Takes no lock: signal handlers call it."""
         self._stop_requests.append(time.monotonic())
+        self._bell.ring()
 
     @property
     def is_stopping(self) -> bool:
@@ -124,7 +127,8 @@ class Worker:
             for service in self.services:
                 service.start()
             signals.worker_started.send_robust(type(self), worker=self.heartbeat.row)
-            healthy = self._serve()
+            with self._bell:
+                healthy = self._serve()
             self._shut_down()
             return 0 if healthy else 1
         finally:
@@ -134,7 +138,7 @@ class Worker:
         """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
         quiet_since, ended = time.monotonic(), 0
         while not self.is_stopping:
-            self._tick.wait(0.05 if self.options.drain else LOOK_SECONDS)
+            self._bell.wait(0.05 if self.options.drain else LOOK_SECONDS)
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -213,7 +217,7 @@ class Worker:
 
     def _wait_idle(self, end: float) -> None:
         while time.monotonic() < end and not self.is_forced:
-            if self.pool.wait_idle(min(LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+            if self.pool.wait_idle(min(FORCED_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 return
 
     def _last_words(self, left: list[Execution]) -> None:
@@ -251,8 +255,10 @@ class Worker:
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
             self.maintenance.wake(again=True)
-        if not queue_name or self._serves(queue_name):
+        if not queue_name:
             self.dispatcher.wake(again=True)
+        elif self._serves(queue_name):
+            self.dispatcher.hear(queue_name)
 
     def _on_stored(self, execution: Execution, accepted: bool) -> None:
         outcome = execution.outcome
