@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
+from typing import Any
 
 from django.db import Error
 
