@@ -74,13 +74,12 @@ def running_result(task: Claimed, definition: Any, *, database: str) -> QueuedTa
     """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
     attempts: Iterable[TaskAttempt] = ()
     if task.attempt > 1:
-        attempts = TaskAttempt.objects.using(database).filter(task_id=task.id).order_by("number", "id")
+        earlier = TaskAttempt.objects.using(database).filter(task_id=task.id, number__lt=task.attempt)
+        attempts = earlier.order_by("number", "id")
     return claimed_result(task, definition, attempts)
 
 
-def claimed_result(
-    task: Claimed, definition: Any = None, attempts: Iterable[TaskAttempt] = ()
-) -> QueuedTaskResult:
+def claimed_result(task: Claimed, definition: Any = None, attempts: Iterable[TaskAttempt] = ()) -> QueuedTaskResult:
     """Return the result of a claimed task without asking the database: its row may be gone."""
     if definition is None:
         definition = definition_at(task.task_path)
