@@ -130,7 +130,7 @@ def test_a_claim_behind_a_mark_begins_there_in_the_ready_index(store: Store):
     plan = plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE")
     assert cheap(plan, "locqueue_task_ready")
     # A condition of the index, not a filter over all that it holds.
-    start = {"postgresql": "Index Cond: .* ROW\\(run_after, id\\) >", "sqlite": "INDEX .*run_after>"}[connection.vendor]
+    start = {"postgresql": "Index Cond: .*ROW\\(run_after, id\\) >", "sqlite": "INDEX .*run_after>"}[connection.vendor]
     assert re.search(start, plan)
 
 
