@@ -86,13 +86,6 @@ class Notifying(Store):
 
     # -- for who listens
 
-    @property
-    def can_listen(self) -> bool:
-        # Here, since workers import this file where psycopg need not be installed.
-        from django.db.backends.postgresql.psycopg_any import is_psycopg3
-
-        return is_psycopg3
-
     def ping(self, channel: str) -> None:
         """Notify a channel by the ordinary way, on a connection that does not listen."""
         self.fetch("SELECT pg_notify(%s, '')", [channel])

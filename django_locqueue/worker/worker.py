@@ -94,7 +94,7 @@ class Worker:
             each_pass=self.heartbeat.look_for_cancelled,
         )
         self.listener: Listener | None = None
-        if conf.worker.LISTEN and isinstance(self.store, Notifying) and self.store.can_listen:
+        if conf.worker.LISTEN and isinstance(self.store, Notifying):
             self.listener = Listener(self.store, self._on_notified)
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
@@ -255,25 +255,25 @@ class Worker:
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
             self.maintenance.wake(again=True)
-        if not queue_name:
             self.dispatcher.wake(again=True)
         elif self._serves(queue_name):
             self.dispatcher.hear(queue_name)
 
-    def _on_stored(self, execution: Execution, accepted: bool) -> None:
-        outcome = execution.outcome
-        if outcome is not None and outcome.kind in (Kind.RETRIED, Kind.SNOOZED):
-            if execution.written == State.READY:
-                self.dispatcher.wake()
-            elif outcome.delay < SOON_SECONDS:
-                self.maintenance.wake()
-        self.announcer.put(partial(self._announce, execution, accepted))
+    def _on_stored(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            outcome = execution.outcome
+            if outcome is not None and outcome.kind in _AGAIN:
+                if execution.written == State.READY:
+                    self.dispatcher.wake()
+                elif outcome.delay < SOON_SECONDS:
+                    self.maintenance.wake()
+        self.announcer.put([partial(self._announce, execution) for execution in executions])
 
-    def _announce(self, execution: Execution, accepted: bool) -> None:
+    def _announce(self, execution: Execution) -> None:
         """Tell receivers, on the announcer's thread."""
         outcome, claimed = execution.outcome, execution.claimed
         sender = type(self.executor.backend_of(claimed))
-        if not accepted:
+        if execution.written is None:
             signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
             return
         self.executor.finish(execution)
@@ -282,6 +282,7 @@ class Worker:
             signal.send_robust(sender, claimed=claimed, outcome=outcome)
 
 
+_AGAIN = (Kind.RETRIED, Kind.SNOOZED)
 _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 

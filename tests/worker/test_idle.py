@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_locqueue.worker import dispatcher, heartbeat, maintenance
+from django_locqueue.worker import claimer, dispatcher, heartbeat, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.worker import Worker, WorkerOptions
 from tests import tasks
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (dispatcher, heartbeat, maintenance):
+    for module in (claimer, dispatcher, heartbeat, maintenance):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 

@@ -83,7 +83,7 @@ def test_a_task_of_its_own_that_is_ready_again_needs_no_poll(make_worker, kind):
     worker = make_worker()
     execution = ended(kind=kind)
     execution.written = State.READY
-    worker._on_stored(execution, accepted=True)
+    worker._on_stored([execution])
     assert woken(worker) == {"dispatcher"}
 
 
@@ -92,7 +92,7 @@ def test_maintenance_hears_of_a_retry_that_is_due_before_it_looks(make_worker, d
     worker = make_worker()
     execution = ended(kind=Kind.RETRIED, delay=delay)
     execution.written = State.SCHEDULED
-    worker._on_stored(execution, accepted=True)
+    worker._on_stored([execution])
     assert woken(worker) == wakes
 
 
