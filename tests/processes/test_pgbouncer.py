@@ -1,4 +1,4 @@
-"""Behind PgBouncer in transaction mode nothing may outlive a transaction on a connection; a worker lives with that."""
+"""Case B7: behind PgBouncer in transaction mode nothing may outlive a transaction on a connection."""
 
 import json
 from contextlib import ExitStack
@@ -34,9 +34,9 @@ def pooler(tmp_path, transactional_db):
 def pooled_worker(run_fast_worker, pooler):
     """Return a function that starts a worker all of whose connections go through the pooler."""
 
-    def run(*options, **settings):
+    def run(*options, wait=True, **settings):
         env = {"TEST_POSTGRES_URL": pooler.url, "TEST_LOCQUEUE_WORKER": json.dumps(settings)}
-        return run_fast_worker(*options, env=env)
+        return run_fast_worker(*options, env=env, wait=wait)
 
     return run
 
@@ -63,6 +63,35 @@ def test_tasks_of_all_kinds_end_as_they_should(pooled_worker, ledger):
     worker.signal()
     assert worker.wait() == 0
     assert "Traceback" not in worker.output.replace("ValueError", "")
+
+
+def test_b7_twelve_slots_on_three_sessions_start_each_task_once(pooled_worker, ledger):
+    count = 300
+    tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(count)])
+    worker = pooled_worker(
+        "--processes", "3", "--threads", "4", wait=False, LEASE_SECONDS=60, HEARTBEAT_SECONDS=5, GRACE_SECONDS=30
+    )
+    wait_until(lambda: Task.objects.successful().count() == count, worker)
+    assert sorted(ledger.lines, key=int) == [str(number) for number in range(count)]
+    assert not Task.objects.exclude(attempt=1).exists()
+    worker.signal()
+    assert worker.wait(60) == 0
+    for sign_of_a_session in ("prepared statement", "cursor", "Traceback"):
+        assert sign_of_a_session not in worker.output
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        assert cursor.fetchone() == (0,)
+
+
+def test_b7_a_worker_that_is_killed_leaves_its_task_to_another(pooled_worker, ledger):
+    result = tasks.sleep_at_first.enqueue(ledger.path, 60)
+    first = pooled_worker("--threads", "1", "--worker-id", "first")
+    ledger.wait_for("start")
+    second = pooled_worker("--threads", "1", "--worker-id", "second")
+    first.kill()
+    ledger.wait_for("start", times=2)
+    wait_until(lambda: row(result).state == State.SUCCESSFUL, second)
+    assert (row(result).worker_ids, row(result).crashes) == ("first\nsecond\n", 1)
 
 
 def test_a_producer_behind_it_enqueues_in_transactions_and_without(start_process, pooler):
