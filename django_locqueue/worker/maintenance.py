@@ -11,7 +11,6 @@ from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
-LEAST_SECONDS = 0.1
 
 
 class Maintenance(Service):
@@ -52,8 +51,7 @@ class Maintenance(Service):
         more = self._prune(now) or more
         if more:
             return 0
-        until_rescue = max(LEAST_SECONDS, self._next_rescue - time.monotonic())
-        return max(0.0, min(SOON_SECONDS, until_rescue, SOON_SECONDS if due is None else due))
+        return max(0.0, min(SOON_SECONDS, self.sweep_seconds, SOON_SECONDS if due is None else due))
 
     def _promote(self, now: datetime | None) -> bool:
         promoted = self.store.promote(now=now)

@@ -100,7 +100,7 @@ def test_what_is_due_sooner_than_maintenance_looks_makes_it_look_in_time(make_wo
     worker = make_worker()
     worker.maintenance.run_once()
     tasks.add.using(run_after=timezone.now() + timedelta(seconds=0.3)).enqueue(1)
-    assert worker.maintenance.run_once() <= 0.3
+    assert worker.maintenance.run_once() <= 0.301  # SQLite knows milliseconds only
 
 
 def test_only_postgresql_has_a_listener(make_worker):
