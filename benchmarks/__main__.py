@@ -1,0 +1,106 @@
+"""Measure the queue, and peers that are installed, and print a table."""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from benchmarks import database, machine, page, plot
+from benchmarks.product import KNOWN, Product, installed
+from benchmarks.report import Report
+from benchmarks.run import MEASURES, QUICK, Scale
+from benchmarks.worker import ROOT
+
+DOCS = ROOT / "docs"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    add = parser.add_argument
+    add("--only", type=measures, default=MEASURES, metavar="a,b", help=f"of {', '.join(MEASURES)}")
+    add("--product", choices=KNOWN, help="measure this one only (default: all that are installed)")
+    add("--postgres", metavar="URL", help="a server on which databases may be made (default: one for this run)")
+    add("--no-postgres", action="store_true", help="SQLite only")
+    add("--no-sqlite", action="store_true", help="PostgreSQL only")
+    add("--repeat", type=int, default=1, metavar="N", help="rounds; each measures everything once")
+    add("--quick", action="store_true", help="little of everything: to see that it works")
+    add("--snapshot-seconds", type=float, metavar="S", help="with and without an old snapshot, each (default 60)")
+    add("--json", type=Path, metavar="FILE", help="write every value to it")
+    add("--write-docs", action="store_true", help="fill docs/benchmarks.md and draw its plots")
+    add("--from-json", type=Path, metavar="FILE", help="measure nothing: show what an earlier run wrote")
+    return parser.parse_args(arguments)
+
+
+def measures(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if unknown := set(chosen) - set(MEASURES):
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
+    return chosen
+
+
+def scale(options: argparse.Namespace) -> Scale:
+    chosen = QUICK if options.quick else Scale()
+    seconds = options.snapshot_seconds
+    return replace(chosen, snapshot_seconds=seconds) if seconds else chosen
+
+
+def measure(options: argparse.Namespace, command: str) -> Report:
+    products = [product for product in installed() if options.product in (None, product.name)]
+    with ExitStack() as stack:
+        server = None if options.no_postgres else stack.enter_context(database.postgres_server(options.postgres))
+        report = Report(list(machine.description(server)), command)
+        for round_number in range(options.repeat):
+            # All once, and then all again: what the machine has besides to do meets them alike.
+            for product in products:
+                columns = {f"{product.name}, PostgreSQL": database.postgres_database(server)} if server else {}
+                if not options.no_sqlite:
+                    columns[f"{product.name}, SQLite"] = database.sqlite_database()
+                for column, made in columns.items():
+                    say(f"round {round_number + 1}: {column}")
+                    with made as url:
+                        for line in lines(product, url, options):
+                            reading = json.loads(line)
+                            report.add(column, reading)
+                            say(f"  {reading['measure']}: {reading['name']}  {reading['value']:,.2f} {reading['unit']}")
+    return report
+
+
+def lines(product: Product, url: str, options: argparse.Namespace) -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.run", "--only", ",".join(options.only)]
+    command += ["--scale", json.dumps(asdict(scale(options)))]
+    env = {**os.environ, "BENCHMARK_PRODUCT": product.name, "BENCHMARK_DATABASE_URL": url}
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None  # noqa: S101: as asked for
+        yield from process.stdout
+    if process.returncode:
+        raise SystemExit(f"Measuring {product.name} ended with {process.returncode}; what was wrong stands above.")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def main(arguments: list[str]) -> None:
+    options = parse(arguments)
+    if options.from_json:
+        report = Report.read_json(options.from_json)
+    else:
+        report = measure(options, f"python -m benchmarks {shlex.join(arguments)}".strip())
+    sys.stdout.write("\n".join([*report.machine, "", report.table(), ""]))
+    if options.json:
+        report.write_json(options.json)
+    if options.write_docs:
+        page.fill(DOCS / "benchmarks.md", report)
+        for path in plot.write(report, DOCS / "benchmarks"):
+            say(f"drawn: {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
