@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from django.db import connection
 
@@ -22,7 +23,7 @@ def readings(run: Run) -> Iterator[Reading]:
     if run.product.has_bulk:
         run.table.empty()
         run.table.settle()
-        yield Reading("enqueue", f"enqueue_many by {BATCH:,}", "tasks/s", many(run.scale.seconds))
+        yield Reading("enqueue", f"enqueue_many by {BATCH:,}", "tasks/s", many(noop, run.scale.seconds))
 
 
 def one_at_a_time(threads: int, seconds: float) -> float:
@@ -57,11 +58,11 @@ def one_at_a_time(threads: int, seconds: float) -> float:
     return rate
 
 
-def many(seconds: float) -> float:
-    calls = [((number,), {}) for number in range(BATCH)]
-    noop.enqueue_many(calls)  # type: ignore[attr-defined]
+def many(definition: Any, seconds: float) -> float:
+    calls: list[Any] = [((number,), {}) for number in range(BATCH)]
+    definition.enqueue_many(calls)
     count, began = 0, time.perf_counter()
     while (passed := time.perf_counter() - began) < seconds:
-        noop.enqueue_many(calls)  # type: ignore[attr-defined]
+        definition.enqueue_many(calls)
         count += BATCH
     return count / passed

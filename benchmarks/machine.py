@@ -7,10 +7,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 
-import django
 import psycopg
 
 DURABILITY = ("fsync", "synchronous_commit", "wal_sync_method", "full_page_writes", "shared_buffers")
@@ -19,16 +18,23 @@ SYNCS = 200
 
 def description(postgres_url: str | None) -> Iterator[str]:
     """Yield a sentence each for hardware, disk, software and PostgreSQL."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores ({processor()}), {pages / 2**30:.0f} GB, {platform.platform()}"
-    yield f"load average when it began {os.getloadavg()[0]:.1f}; one fdatasync takes {sync_microseconds():.0f} µs (median)"
-    yield f"Python {platform.python_version()}, Django {django.__version__}, psycopg {version('psycopg')}, SQLite {sqlite3.sqlite_version}"
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    system = f"{platform.system()} {platform.release()}"
+    yield f"{time.strftime('%Y-%m-%d')}: {os.cpu_count()} cores ({processor()}), {memory:.0f} GB, {system}"
+    yield f"load average at the start {os.getloadavg()[0]:.1f}; an fdatasync takes {sync_microseconds():.0f} µs"
+    software = {name: version(name) for name in ("Django", "psycopg", "django-tasks-db") if _is_installed(name)}
+    versions = {"Python": platform.python_version(), **software, "SQLite": sqlite3.sqlite_version}
+    yield ", ".join(f"{name} {number}" for name, number in versions.items())
     if postgres_url:
         with psycopg.connect(postgres_url) as connection:
-            told = [connection.execute(f"SHOW {name}").fetchone() for name in ("server_version", *DURABILITY)]  # type: ignore[arg-type]
+            told = [connection.execute(f"SHOW {name}").fetchone() for name in ("server_version", *DURABILITY)]
         values = [row[0] for row in told if row]
         settings = ", ".join(f"{name}={value}" for name, value in zip(DURABILITY, values[1:], strict=True))
         yield f"PostgreSQL {values[0]}: {settings}"
+
+
+def _is_installed(distribution: str) -> bool:
+    return any(True for _ in distributions(name=distribution))
 
 
 def processor() -> str:

@@ -44,6 +44,7 @@ def idle(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpR
 
 urlpatterns = [path("page/", page, name="page")]
 
+
 def readings(run: Run) -> Iterator[Reading]:
     """In a process with settings of its own."""
     if run.product is not LOCQUEUE:

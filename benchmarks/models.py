@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 from django.db import models
 
 
@@ -6,8 +8,7 @@ class Entry(models.Model):
 
     number = models.IntegerField()
 
-    class Meta:
-        app_label = "benchmarks"
+    objects: ClassVar[models.Manager["Entry"]] = models.Manager()
 
     def __str__(self) -> str:
         return str(self.number)

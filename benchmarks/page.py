@@ -16,5 +16,5 @@ def fill(page: Path, report: Report) -> None:
         page.read_text(),
     )
     if count != 1:
-        raise ValueError(f"{page} must have one pair of the markers «measured: begin» and «measured: end»; it has {count}.")
+        raise ValueError(f"{page} must have one pair of the markers «measured: begin» and «…: end», not {count}.")
     page.write_text(text)

@@ -17,8 +17,11 @@ def write(report: Report, folder: Path) -> list[Path]:
     except ImportError as error:
         raise SystemExit("Plots need matplotlib: pip install 'django-locqueue[bench]'") from error
     mpl.use("svg")
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "locqueue", "font.family": "sans-serif", "font.size": 11})
-    mpl.rcParams.update({name: GREY for name in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")})
+    mpl.rc("svg", fonttype="none", hashsalt="locqueue")  # text stays text, and the same numbers make the same file
+    mpl.rc("text", color=GREY)
+    mpl.rc("axes", labelcolor=GREY, edgecolor=GREY)
+    mpl.rc("xtick", color=GREY)
+    mpl.rc("ytick", color=GREY)
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     if any(measure == "backlog" for measure, _, _ in report.values):
@@ -37,7 +40,8 @@ def _backlog(report: Report) -> Any:
     panel_titles = {"served": "tasks served each second", "a claim": "microseconds of a claim, for each task"}
     for panel, (what, title) in zip(panels, panel_titles.items(), strict=True):
         for kind, colour in COLOURS.items():
-            heights = [report.median("backlog", f"{size} {kind if size != '0' else 'other'}: {what}", OURS) for size in sizes]
+            rows = [f"{size} {kind if size != '0' else 'rows'}: {what}" for size in sizes]
+            heights = [report.median("backlog", row, OURS) for row in rows]
             panel.plot(sizes, heights, color=colour, marker="o", linewidth=2, label=kind)
         _dress(panel, title, "rows beside the tasks")
     panels[0].legend(frameon=False, loc="lower left")

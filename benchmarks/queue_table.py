@@ -1,6 +1,5 @@
 """The product's table of tasks: filled by its public calls or by SQL, and read for the rate."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +7,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Count, Max, Min, Q
 
+from benchmarks.models import Entry
 from benchmarks.product import Product
 
 BATCH = 1000
@@ -17,11 +17,11 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 class QueueTable:
     def __init__(self, product: Product) -> None:
         self.product = product
-        self.model = apps.get_model(product.model)
-        self.rows: Any = self.model._default_manager
+        self.model: Any = apps.get_model(product.model)
+        self.rows = self.model._default_manager
 
     def empty(self) -> None:
-        for model in (self.model, apps.get_model("benchmarks.Entry")):
+        for model in (self.model, Entry):
             table = model._meta.db_table
             self._execute(
                 f"TRUNCATE {table} CASCADE" if connection.vendor == "postgresql" else f"DELETE FROM {table}"  # noqa: S608
@@ -41,16 +41,15 @@ class QueueTable:
         if count <= 0:
             return
         template = self.rows.filter(one or Q()).order_by("-pk").values_list("pk", flat=True)[0]
-        meta = self.model._meta
-        new: Mapping[str, str] = self.product.new_key
-        values = {field.column: f"t.{field.column}" for field in meta.concrete_fields if not field.primary_key}
-        if connection.vendor in new:
-            values[meta.pk.column] = new[connection.vendor]  # type: ignore[union-attr]
+        table, key = self.model._meta.db_table, self.model._meta.pk
+        values = {field.column: f"t.{field.column}" for field in self.model._meta.concrete_fields if field != key}
+        if connection.vendor in self.product.new_key:
+            values[key.column] = self.product.new_key[connection.vendor]
         self._execute(
-            f"INSERT INTO {meta.db_table} ({', '.join(values)}) "  # noqa: S608
+            f"INSERT INTO {table} ({', '.join(values)}) "  # noqa: S608
             f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %s) "
-            f"SELECT {', '.join(values.values())} FROM {meta.db_table} t, n WHERE t.{meta.pk.column} = %s",  # type: ignore[union-attr]
-            [count, meta.pk.get_db_prep_value(template, connection)],  # type: ignore[union-attr]
+            f"SELECT {', '.join(values.values())} FROM {table} t, n WHERE t.{key.column} = %s",
+            [count, key.get_db_prep_value(template, connection)],
         )
 
     def settle(self) -> None:
@@ -65,6 +64,10 @@ class QueueTable:
     def last_finished(self) -> datetime:
         last: datetime | None = self.rows.aggregate(last=Max("finished_at"))["last"]
         return last or LONG_AGO
+
+    def has_finished(self, after: datetime = LONG_AGO) -> bool:
+        found: bool = self.rows.filter(finished_at__gt=after).exists()
+        return found
 
     def finished(self, after: datetime, until: datetime) -> int:
         count: int = self.rows.filter(finished_at__gt=after, finished_at__lte=until).count()

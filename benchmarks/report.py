@@ -34,7 +34,7 @@ class Report:
         return None
 
     def table(self) -> str:
-        """Return a table in Markdown that can be read as it is: the median of the rounds, and the least and the most."""
+        """Return a table in Markdown that can be read as it is: medians, of several rounds also the extremes."""
         lines = [["", "", *self.columns]]
         lines += [
             [f"{measure}: {name}", unit, *(cell(values.get(column, ())) for column in self.columns)]

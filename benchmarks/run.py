@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import django
 
+from benchmarks.product import KNOWN, Product
+
 if TYPE_CHECKING:
-    from benchmarks.product import Product
     from benchmarks.queue_table import QueueTable
 
-MEASURES = ("enqueue", "drain", "latency", "backlog", "snapshot", "idle", "middleware")
+MEASURES = ("enqueue", "drain", "latency", "backlog", "snapshot", "idle", "middleware", "profile")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ QUICK = Scale(
 
 @dataclass(frozen=True)
 class Run:
-    product: "Product"
+    product: Product
     table: "QueueTable"
     scale: Scale
 
@@ -70,9 +71,9 @@ class Run:
 
 
 def measure_functions() -> dict[str, Callable[[Run], Iterator[Reading]]]:
-    from benchmarks import backlog, drain, enqueue, idle, latency, middleware, snapshot
+    from benchmarks import backlog, drain, enqueue, idle, latency, middleware, profile, snapshot
 
-    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware)
+    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, profile)
     return {name: module.readings for name, module in zip(MEASURES, modules, strict=True)}
 
 
@@ -83,13 +84,13 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
     django.setup()
-    from django.conf import settings
     from django.core.management import call_command
 
     from benchmarks.queue_table import QueueTable
 
     call_command("migrate", run_syncdb=True, verbosity=0)
-    run = Run(settings.PRODUCT, QueueTable(settings.PRODUCT), Scale(**json.loads(options.scale)))
+    product = KNOWN[os.environ["BENCHMARK_PRODUCT"]]
+    run = Run(product, QueueTable(product), Scale(**json.loads(options.scale)))
     functions = measure_functions()
     for name in options.only.split(","):
         for reading in functions[name](run):

@@ -13,7 +13,8 @@ SECRET_KEY = "for benchmarks only"  # noqa: S105
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES: dict[str, dict[str, Any]] = {"default": environ.Env.db_url_config(os.environ["BENCHMARK_DATABASE_URL"])}
-DATABASES["default"]["CONN_MAX_AGE"] = {"": None}.get(age := os.environ.get("BENCHMARK_CONN_MAX_AGE", ""), age and int(age))
+age = os.environ.get("BENCHMARK_CONN_MAX_AGE", "None")
+DATABASES["default"]["CONN_MAX_AGE"] = None if age == "None" else int(age)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # As the README advises for more than one process.
     DATABASES["default"]["OPTIONS"] = {

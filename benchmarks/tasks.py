@@ -2,12 +2,13 @@
 
 import time
 
+from benchmarks.models import Entry
 from django_locqueue import compat
 
 if compat.IS_DJANGO:
     from django.tasks import task
 else:
-    from django_tasks import task  # type: ignore[assignment]
+    from django_tasks import task  # type: ignore[no-redef]
 
 
 @task
@@ -17,8 +18,6 @@ def noop(number: int) -> int:
 
 @task
 def insert(number: int) -> int:
-    from benchmarks.models import Entry
-
     Entry.objects.create(number=number)
     return number
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,25 +13,30 @@ from typing import Self
 from benchmarks.product import Configuration, Product
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE_SECONDS = 900
+PATIENCE_SECONDS = 600
 
 
 class Workers:
     """The processes of one configuration, ended on leaving."""
 
     def __init__(
-        self, product: Product, configuration: Configuration, *, leave_when_empty: bool = False, listen: bool = True
+        self,
+        product: Product,
+        configuration: Configuration,
+        *,
+        leave_when_empty: bool = False,
+        listen: bool = True,
+        under: Sequence[str] = (),  # a program that starts the command and looks at it
     ) -> None:
         options = [*configuration.options, *([product.leave_when_empty] if leave_when_empty else [])]
-        self._command = [sys.executable, "-m", "django", *product.worker, *options]
+        self._command = [*under, sys.executable, "-m", "django", *product.worker, *options]
         self._count = configuration.commands
-        age = configuration.conn_max_age
         self._env = {
             **os.environ,
-            "BENCHMARK_CONN_MAX_AGE": "" if age is None else str(age),
+            "BENCHMARK_CONN_MAX_AGE": str(configuration.conn_max_age),
             "BENCHMARK_LISTEN": "on" if listen else "off",
         }
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115: closed on leaving
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -54,6 +60,15 @@ class Workers:
                 return False
         self.check()
         return True
+
+    def wait_for(self, is_so: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+        """Ask until it is so. Raises RuntimeError if a worker fails meanwhile or time is up."""
+        deadline = time.monotonic() + seconds
+        while not is_so():
+            self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"The workers did not get there within {seconds} s: {' '.join(self._command)}")
+            time.sleep(0.05)
 
     def check(self) -> None:
         """Raise RuntimeError with what they said if one has ended with an error."""
