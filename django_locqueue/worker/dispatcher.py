@@ -53,6 +53,7 @@ class Dispatcher(Service):
         self._known_queues: set[str] = set()
         self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
         self._look_around_at = 0.0
+        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
@@ -68,15 +69,17 @@ class Dispatcher(Service):
         owner = self.owner()
         if owner is None:
             return self.least
-        if self.failures:
+        if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
         room = self.pool.size + self._ahead - self.pool.busy
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
+        reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self._claim(owner, room, now)
         for task in self._one_suspect(claimed):
             self.pool.submit(task)
+        self._reconcile_at = reconcile_at
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
@@ -110,12 +113,14 @@ class Dispatcher(Service):
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
 
-        This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
+        This worker lives and beats, so nobody would ever rescue it. After a claim that failed, and once in a lease:
+        where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
         held = self.store.held(owner.id)
         known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
+        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

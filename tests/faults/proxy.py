@@ -1,0 +1,69 @@
+"""A way to the database that can be cut, go silent, or lead elsewhere."""
+
+import contextlib
+import socket
+import threading
+
+
+class Proxy:
+    """Passes a TCP port of ours on to the unix socket at ``target``, which may be changed at any time."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.cuts = 0  # connections that were cut, ever
+        self._open = threading.Event()  # clear: nothing is passed on, and nobody is told
+        self._open.set()
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, name="test-proxy", daemon=True).start()
+
+    def cut(self) -> None:
+        """End every connection, as a server does that is killed."""
+        for pair in list(self._pairs):
+            self.cuts += 1
+            for side in pair:
+                with contextlib.suppress(OSError):
+                    side.shutdown(socket.SHUT_RDWR)
+
+    def black_hole(self) -> None:
+        """Pass nothing on any more, without a word, as a firewall does."""
+        self._open.clear()
+
+    def heal(self) -> None:
+        self._open.set()
+
+    def close(self) -> None:
+        self._listener.close()
+        self.heal()
+        self.cut()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), name="test-proxy", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        self._open.wait()
+        with client, socket.socket(socket.AF_UNIX) as server:
+            try:
+                server.connect(self.target)
+            except OSError:
+                return  # refused, as the server itself would
+            pair = (client, server)
+            self._pairs.add(pair)
+            back = threading.Thread(target=self._pass_on, args=(server, client), name="test-proxy", daemon=True)
+            back.start()
+            self._pass_on(client, server)
+            back.join()
+            self._pairs.discard(pair)
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self._open.wait()
+                sink.sendall(data)
+        for side in (source, sink):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
