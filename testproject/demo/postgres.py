@@ -60,7 +60,7 @@ class PostgresServer:
     def start(self) -> None:
         """Make the data folder, and serve it."""
         self.programs = self._programs()
-        initdb = [self.programs / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust"]
+        initdb: list[str | Path] = [self.programs / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust"]
         self._run([*initdb, "--encoding=UTF8", "--no-locale", "-N"])
         self.serve()
 

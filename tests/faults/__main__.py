@@ -1,4 +1,4 @@
-"""``python -m tests.faults [scenario ...] --seconds N --database postgres``: a verdict for each. Exit code 1: not all pass."""
+"""``python -m tests.faults [scenario ...] --seconds N --database D``: a verdict for each; 1 if one is no PASS."""
 
 import argparse
 import json
@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tests.faults.databases import DATABASES, Database
-
-ROUND_TITLES = ("scenario", "verdict", "faults", "bites", "tasks", "recovery")
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ def play(scenario: Any, database: Database, seconds: float) -> Verdict:
 
     stage = Stage(database)
     try:
-        for options, env in zip(scenario.workers, scenario.environments, strict=False):
-            stage.start_worker(options, **env)
+        for options in scenario.workers:
+            stage.start_worker(options)
         stage.start_producer()
         assert stage.wait_for(lambda: len({run.pid for run in stage.runs}) > 1, 30), stage.everybody[0].output
         until = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Throw-away databases to which faults may be done. Workers reach PostgreSQL through a proxy, the harness by its socket."""
+"""Throw-away databases that faults may be done to. Workers reach PostgreSQL through a proxy, we by its socket."""
 
 import os
 import sqlite3
@@ -50,7 +50,7 @@ class Postgres:
         """Run statements as the superuser, and return the rows of the last."""
         with psycopg.connect(self.server.url, autocommit=True) as connection:
             for statement in statements:
-                cursor = connection.execute(statement)  # type: ignore[arg-type]
+                cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
     def terminate_sessions(self) -> int:

@@ -1,4 +1,4 @@
-"""``python -m tests.faults.producer COMMITTED RUNS PER_SECOND``: enqueue until a signal comes, whatever the database does.
+"""``python -m tests.faults.producer COMMITTED RUNS PER_SECOND``: enqueue until a signal comes, whatever happens.
 
 Each id is written to the ledger ``COMMITTED`` after its commit: what stands there must never be lost. An enqueue whose
 answer was lost may be stored without standing there.
@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import threading
+from typing import Any
 
 import django
 
@@ -25,7 +26,9 @@ def main(committed: str, ledger: str, per_second: float) -> None:
     tick = threading.Event()  # never set: a signal handler must not take its lock
     while not stopped:
         tick.wait(min(1.0, random.expovariate(per_second / 5)))
-        calls = [((ledger, random.choice((0, 0.005, 0.02, 0.2))), {}) for _ in range(random.choice((1, 5, 9)))]
+        calls: list[Any] = [
+            ((ledger, random.choice((0, 0.005, 0.02, 0.2))), {}) for _ in range(random.choice((1, 5, 9)))
+        ]
         try:
             results = work.enqueue_many(calls) if len(calls) > 1 else [work.enqueue(*calls[0][0])]
         except Error:

@@ -6,11 +6,11 @@ import threading
 
 
 class Proxy:
-    """Passes a TCP port of ours on to the unix socket at ``target``, which may be changed at any time."""
+    """Passes a TCP port of ours on to ``target``, a unix socket or a host and port, which may be changed."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str | tuple[str, int]) -> None:
         self.target = target
-        self.cuts = 0  # connections that were cut, ever
+        self.waiting = 0  # clients that were let in while nothing was passed on, ever
         self._open = threading.Event()  # clear: nothing is passed on, and nobody is told
         self._open.set()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
@@ -21,7 +21,6 @@ class Proxy:
     def cut(self) -> None:
         """End every connection, as a server does that is killed."""
         for pair in list(self._pairs):
-            self.cuts += 1
             for side in pair:
                 with contextlib.suppress(OSError):
                     side.shutdown(socket.SHUT_RDWR)
@@ -45,8 +44,10 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client,), name="test-proxy", daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
+        self.waiting += not self._open.is_set()
         self._open.wait()
-        with client, socket.socket(socket.AF_UNIX) as server:
+        family = socket.AF_UNIX if isinstance(self.target, str) else socket.AF_INET
+        with client, socket.socket(family) as server:
             try:
                 server.connect(self.target)
             except OSError:

@@ -2,8 +2,7 @@
 
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from tests.faults.stage import Stage, signal_all
 
@@ -12,7 +11,6 @@ BOTH = ("postgres", "sqlite")
 ONE = ("--threads", "4")
 TWO_CHILDREN = ("--processes", "2", "--threads", "3")
 LEASE_AND_MORE = 1.8  # seconds; of tests.settings_fast
-FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,6 @@ class Scenario:
     databases: Sequence[str] = POSTGRES
     workers: Sequence[Sequence[str]] = (ONE, ONE)
     pause: float = 0.7
-    environments: Sequence[dict[str, str]] = field(default_factory=lambda: ({}, {}))
 
 
 SCENARIOS: dict[str, Scenario] = {}
@@ -157,16 +154,3 @@ def too_many_clients(stage: Stage) -> None:
 def locked_for_8_seconds(stage: Stage) -> None:
     with stage.database.lock():
         stage.pause(8)
-
-
-# -- time
-
-
-if FAKETIME is not None:
-    skewed = [{"LD_PRELOAD": str(FAKETIME), "FAKETIME": offset} for offset in ("+3600", "-3600")]
-
-    @scenario(counted, environments=skewed)
-    def clock_skew(stage: Stage) -> None:
-        """One worker's clock is an hour ahead and one's an hour behind; both work."""
-        pids = {worker.pid for worker in stage.workers}
-        stage.bites = int({run.pid for run in stage.runs} == pids)

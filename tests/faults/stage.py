@@ -38,9 +38,9 @@ class Stage:
 
     # -- who works
 
-    def start_worker(self, options: Sequence[str] = ("--threads", "4"), **env: str) -> Process:
+    def start_worker(self, options: Sequence[str] = ("--threads", "4")) -> Process:
         name = f"w{len(self.everybody)}"
-        env = {"DJANGO_SETTINGS_MODULE": "tests.settings_fast", **self.database.environment, **env}
+        env = {"DJANGO_SETTINGS_MODULE": "tests.settings_fast", **self.database.environment}
         worker = Process("runqueue", "--no-reload", "--worker-id", name, *options, env=env)
         self.workers.append(worker)
         self.everybody.append(worker)
