@@ -1,4 +1,4 @@
-"""The lease is kept for as long as a worker lives, whatever its tasks do; and who was silent for too long is refused."""
+"""The lease is kept for as long as a worker lives, whatever its tasks do; who was silent for too long is refused."""
 
 import os
 import signal
