@@ -140,6 +140,9 @@ class Worker:
                 logger.critical("Leaving, because this stopped: %s.", ", ".join(dead) or "a thread of the pool")
                 return False
             self.heartbeat.watch()
+            for service in self.services:
+                if service is not self.announcer:  # what it waits for may be a receiver's own
+                    service.break_off_after(self.heartbeat.lease)
             if self.options.drain and self._is_drained():
                 return True
             if self.pool.busy or self.pool.ended != ended:

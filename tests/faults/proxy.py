@@ -14,6 +14,7 @@ class Proxy:
         self._open = threading.Event()  # clear: nothing is passed on, and nobody is told
         self._open.set()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._forgotten: set[tuple[socket.socket, socket.socket]] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, name="test-proxy", daemon=True).start()
@@ -31,6 +32,10 @@ class Proxy:
 
     def heal(self) -> None:
         self._open.set()
+
+    def forget(self) -> None:
+        """Pass nothing on any more of the connections that there are, as a firewall does that was restarted."""
+        self._forgotten |= self._pairs
 
     def close(self) -> None:
         self._listener.close()
@@ -54,17 +59,18 @@ class Proxy:
                 return  # refused, as the server itself would
             pair = (client, server)
             self._pairs.add(pair)
-            back = threading.Thread(target=self._pass_on, args=(server, client), name="test-proxy", daemon=True)
+            back = threading.Thread(target=self._pass_on, args=(server, client, pair), name="test-proxy", daemon=True)
             back.start()
-            self._pass_on(client, server)
+            self._pass_on(client, server, pair)
             back.join()
             self._pairs.discard(pair)
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pass_on(self, source: socket.socket, sink: socket.socket, pair: tuple[socket.socket, socket.socket]) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 self._open.wait()
-                sink.sendall(data)
+                if pair not in self._forgotten:
+                    sink.sendall(data)
         for side in (source, sink):
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)

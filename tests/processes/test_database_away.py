@@ -88,3 +88,14 @@ def test_a_task_is_asked_to_stop_when_the_heartbeat_of_its_worker_hangs(run_behi
     ledger.wait_for("start")
     proxy.black_hole()
     ledger.wait_for("it was taken from this worker")
+
+
+def test_a_worker_whose_connections_were_forgotten_goes_on_by_itself(run_behind, proxy):
+    """Nobody tells it: without help, TCP would go on trying for a quarter of an hour."""
+    worker = run_behind("--threads", "1")
+    before = tasks.add.enqueue(1)
+    wait_until(lambda: row(before).state == State.SUCCESSFUL, worker)
+    proxy.forget()
+    canary = tasks.add.enqueue(1)
+    wait_until(lambda: row(canary).state == State.SUCCESSFUL, worker)
+    assert "Traceback" not in worker.output
