@@ -73,7 +73,7 @@ def test_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
 
 def test_a_worker_whose_row_is_gone_registers_anew_and_goes_on(run_fast_worker, ledger):
     """B8: a person deletes its row."""
-    run_fast_worker("--worker-id", "w")
+    run_fast_worker("--worker-id", "w").wait_for("started")  # it has read its row by now
     before = Worker.objects.get().pk
     Worker.objects.all().delete()
     wait_until(lambda: Worker.objects.live(DatabaseNow()).exclude(pk=before).exists())
