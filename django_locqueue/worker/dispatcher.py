@@ -10,6 +10,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.pool import Pool
 
@@ -17,7 +18,6 @@ READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by th
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # for which one of many suspects goes back whose turn does not come
-LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
 class Dispatcher(Service):
@@ -47,13 +47,10 @@ class Dispatcher(Service):
         self.owner = owner
         self.give_back = give_back
         self.is_ending = is_ending
-        self.queues = queues
-        self.exclude_queues = exclude_queues
+        self.claimer = Claimer(store, queues, exclude_queues)
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
-        self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
-        self._look_around_at = 0.0
         self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
         self._suspects: deque[Execution] = deque()  # claimed, and in line behind the one that runs
         self._ahead = 0
@@ -79,28 +76,15 @@ class Dispatcher(Service):
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size or self._suspects else IDLE_SECONDS
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
-        claimed = self._claim(owner, room, now)
-        for task in claimed:
-            if task.crashes:
-                self._suspects.append(Execution(task))
-            else:
-                self.pool.submit(task)
+        claimed = self.claimer.claim(owner, room, now)
+        self._suspects += [Execution(task) for task in claimed if task.crashes]
+        self.pool.submit(task for task in claimed if not task.crashes)
         self._next_suspect()
         self._reconcile_at = reconcile_at
         self.found_nothing = len(claimed) < room and not self._suspects
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
-
-    def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
-        if self._only_queue is not None and time.monotonic() < self._look_around_at:
-            claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
-        else:
-            claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
-            self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
-        names = {task.queue_name for task in claimed}
-        self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
-        return claimed
 
     def _next_suspect(self) -> None:
         """Run one when none runs. The rest stands in line, and goes back for a while if that takes long, uncharged.
@@ -109,7 +93,7 @@ class Dispatcher(Service):
         innocent one is not charged again and again for its neighbour.
         """
         if self._suspects and not any(execution.claimed.crashes for execution in self.pool.executions):
-            self.pool.submit(self._suspects.popleft().claimed)
+            self.pool.submit([self._suspects.popleft().claimed])
 
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.

@@ -4,6 +4,7 @@ A queue's statistics are always wrong: the tables are full when they were analys
 """
 
 import random
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from django.db import connection, transaction
 from django_locqueue.models import Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Mark, Owner
 from tests.store.plans import plan_of, plans
 from tests.store.rows import NOW, ago, later, outcome, put_many
 
@@ -122,6 +123,17 @@ def test_a_claim_above_a_priority_reads_the_head_of_the_ready_index(store: Store
     )
 
 
+def test_a_claim_behind_a_mark_begins_there_in_the_ready_index(store: Store):
+    def claim() -> Any:
+        return store.claim_from("queue 1", Owner(1, "w"), 10, after=Mark(0, ago(hours=1), 5))
+
+    plan = plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE")
+    assert cheap(plan, "locqueue_task_ready")
+    # A condition of the index, not a filter over all that it holds.
+    start = {"postgresql": "Index Cond: .*ROW\\(run_after, id\\) >", "sqlite": "INDEX .*run_after>"}[connection.vendor]
+    assert re.search(start, plan)
+
+
 def test_a_short_claim_finds_the_next_head_in_the_ready_index(store: Store):
     seen = [plan for plan in plans(lambda: store.claim(Owner(1, "w"), 120)) if plan.startswith("SELECT priority")]
     assert seen
@@ -202,6 +214,7 @@ def test_what_a_person_does_to_a_few_tasks_walks_the_primary_key(store: Store, v
 
 
 def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[Claimed]):
-    plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), "SELECT")
+    tasks_of_the_dead = f"SELECT {connection.ops.quote_name('locqueue_task')}"
+    plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), tasks_of_the_dead)
     assert "locqueue_task_running" in plan, plan
     assert "Seq Scan on locqueue_task" not in plan, plan
