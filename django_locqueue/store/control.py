@@ -80,7 +80,7 @@ class Controlling(Recovering):
 
     def _locked_states(self, ids: Sequence[int], states: Sequence[State]) -> dict[int, str]:
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
-        chosen = self.tasks.filter(pk__in=list(ids), state__in=states).order_by("id").select_for_update()
+        chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
 
     # -- queues
