@@ -102,7 +102,10 @@ def stored_result(task: Task) -> QueuedTaskResult:
         args, kwargs = payload.call_of(task.args_kwargs)
     except ValueError:
         args, kwargs = [], {}
-    attempts = task.attempts.using(task._state.db).order_by("number", "id") if task.attempt else ()
+    attempts: Iterable[TaskAttempt] = ()
+    if task.attempt:
+        # Not `task.attempts`, which asks the routers where to read.
+        attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number", "id")
     errors = _errors(attempts)
     if task.state == State.CANCELLED and (not errors or errors[-1].exception_class_path != task.error_class):
         # By request: no try ended with it.
