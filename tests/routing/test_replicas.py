@@ -23,13 +23,12 @@ from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.accesslog.conftest import a_hit
 from tests.admin.conftest import LISTS, list_url, task_url
-from tests.routing.conftest import Traffic
-from tests.running import in_thread, make_ready, our_backend, row, run_next, run_one
+from tests.running import make_ready, our_backend, row, run_next, run_one
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "second"])
 
 
-def test_a_task_is_stored_read_cancelled_and_put_back_there(project: str, traffic: Traffic):
+def test_a_task_is_stored_read_cancelled_and_put_back_there(project, traffic):
     result = tasks.add.enqueue(1)
     tasks.add.enqueue_many([((number,), {}) for number in range(3)])
     assert our_backend().get_result(result.id).cancel("not wanted")
@@ -40,7 +39,7 @@ def test_a_task_is_stored_read_cancelled_and_put_back_there(project: str, traffi
     assert traffic.goes_only_to(project)
 
 
-def test_a_task_runs_fails_and_is_tried_again_there(project: str, traffic: Traffic, tmp_path: Any):
+def test_a_task_runs_fails_and_is_tried_again_there(project, traffic, tmp_path):
     result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
     run_one(result)
     assert TaskAttempt.objects.get().task_id == int(result.id)
@@ -51,27 +50,27 @@ def test_a_task_runs_fails_and_is_tried_again_there(project: str, traffic: Traff
     assert traffic.goes_only_to(project)
 
 
-def test_a_task_may_write_on_default_while_its_queue_is_elsewhere(project: str, traffic: Traffic):
+def test_a_task_may_write_on_default_while_its_queue_is_elsewhere(project, traffic):
     result = run_one(tasks.create_group.enqueue("written"))
     assert Group.objects.get(name="written").pk == result.return_value
     assert traffic.goes_only_to(project)
 
 
-def test_a_task_runs_in_no_transaction_of_the_queue(project: str, traffic: Traffic):
+def test_a_task_runs_in_no_transaction_of_the_queue(project, traffic):
     assert run_one(tasks.open_transactions.enqueue()).return_value == []
     assert traffic.goes_only_to(project)
 
 
-def test_the_transaction_of_an_atomic_task_is_on_the_queue_s_alias(project: str, traffic: Traffic):
+def test_the_transaction_of_an_atomic_task_is_on_the_queue_s_alias(project, traffic):
     assert run_one(tasks.open_transactions_atomically.enqueue()).return_value == [project]
     assert traffic.goes_only_to(project)
 
 
-def test_promotion_rescue_and_pruning_work_there(project: str, traffic: Traffic):
+def test_promotion_rescue_and_pruning_work_there(project, traffic):
     store = our_backend().store
     past = timezone.now() - timedelta(days=100)
     dead = store.register_worker("dead:1", lease=1, now=past)
-    made: dict[str, Any] = {"task_path": "tests.tasks.add", "args_kwargs": {"args": [1], "kwargs": {}}}
+    made = {"task_path": "tests.tasks.add", "args_kwargs": {"args": [1], "kwargs": {}}}
     due = Task.objects.create(state="scheduled", run_after=past, **made)
     lost = Task.objects.create(state="running", worker=dead, attempt=1, claim_no=1, worker_ids="dead:1\n", **made)
     old = Task.objects.create(state="failed", attempt=1, finished_at=past, worker_ids="dead:1\n", **made)
@@ -86,9 +85,11 @@ def test_promotion_rescue_and_pruning_work_there(project: str, traffic: Traffic)
     assert traffic.goes_only_to(project)
 
 
-def test_the_heartbeat_beats_there(project: str, traffic: Traffic):
+def test_the_heartbeat_beats_there(project, traffic):
     store = our_backend().store
-    heartbeat = Heartbeat(store, Pool(1, None, on_end=None, on_free=None), lambda: store.register_worker("w:1", lease=30))  # type: ignore[arg-type]
+    heartbeat = Heartbeat(
+        store, Pool(1, None, on_end=None, on_free=None), lambda: store.register_worker("w:1", lease=30)
+    )
     heartbeat.run_once()
     heartbeat.run_once()
     heartbeat.look_for_cancelled()
@@ -96,7 +97,7 @@ def test_the_heartbeat_beats_there(project: str, traffic: Traffic):
     assert traffic.goes_only_to(project)
 
 
-def test_the_banner_and_the_checks_ask_there(project: str, traffic: Traffic):
+def test_the_banner_and_the_checks_ask_there(project, traffic):
     Queue.objects.create(name="mail", paused_at=timezone.now())
     tasks.add.enqueue(1)
     store, options = our_backend().store, WorkerOptions(name="w:1", threads=4, grace_seconds=25, queues=("other",))
@@ -107,13 +108,13 @@ def test_the_banner_and_the_checks_ask_there(project: str, traffic: Traffic):
 
 
 @pytest.fixture
-def root() -> Client:
+def root():
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     return client
 
 
-def test_the_admin_pages_read_there(project: str, traffic: Traffic, root: Client):
+def test_the_admin_pages_read_there(project, traffic, root):
     result = run_one(tasks.fail.enqueue())
     worker = Worker.objects.get()
     Task.objects.create(task_path="x.y", args_kwargs={}, state="running", worker=worker, attempt=1, worker_ids="w\n")
@@ -123,7 +124,7 @@ def test_the_admin_pages_read_there(project: str, traffic: Traffic, root: Client
     assert traffic.goes_only_to(project)
 
 
-def test_the_admin_changes_are_made_there(project: str, traffic: Traffic, root: Client):
+def test_the_admin_changes_are_made_there(project, traffic, root):
     result = run_one(tasks.fail.enqueue())
     waiting = tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
     root.post(task_url(row(result), "retry"))
@@ -140,7 +141,7 @@ def test_the_admin_changes_are_made_there(project: str, traffic: Traffic, root: 
     assert traffic.goes_only_to(project)
 
 
-def test_the_access_log_s_own_tables_are_where_the_routers_write_them(project: str, traffic: Traffic):
+def test_the_access_log_s_own_tables_are_where_the_routers_write_them(project, traffic):
     if connections[project].vendor == "sqlite" and project != "default":
         pytest.skip("the second alias is the same file here, which has one writer: the log's transaction would wait")
     record_hits.enqueue([a_hit(ip="127.0.0.1").to_json()])
@@ -151,7 +152,7 @@ def test_the_access_log_s_own_tables_are_where_the_routers_write_them(project: s
 
 
 @pytest.fixture
-def lockless() -> None:
+def lockless():
     """Let both aliases be in a transaction at once, although on SQLite they are one file with one writer."""
     if connections["second"].vendor == "sqlite":
         connections["second"].ensure_connection()
@@ -159,7 +160,7 @@ def lockless() -> None:
 
 
 @pytest.mark.parametrize("data", ["default", "second"])
-def test_enqueueing_on_commit_waits_for_the_data_on_whichever_alias(lockless: None, data: str):
+def test_enqueueing_on_commit_waits_for_the_data_on_whichever_alias(lockless, data):
     with transaction.atomic(using=data):
         tasks.add.enqueue_on_commit(1)
         assert Task.objects.count() == 0
@@ -167,7 +168,7 @@ def test_enqueueing_on_commit_waits_for_the_data_on_whichever_alias(lockless: No
 
 
 @pytest.mark.parametrize("rolled_back", ["default", "second"])
-def test_enqueueing_on_commit_needs_every_open_transaction_to_commit(lockless: None, rolled_back: str):
+def test_enqueueing_on_commit_needs_every_open_transaction_to_commit(lockless, rolled_back):
     with transaction.atomic(using="second"), transaction.atomic(using="default"):
         connections["second"].cursor().execute("SELECT 1")
         tasks.add.enqueue_on_commit(1)
@@ -175,7 +176,7 @@ def test_enqueueing_on_commit_needs_every_open_transaction_to_commit(lockless: N
     assert Task.objects.count() == 0
 
 
-def test_enqueueing_on_commit_is_after_the_last_of_the_open_transactions(lockless: None):
+def test_enqueueing_on_commit_is_after_the_last_of_the_open_transactions(lockless):
     with transaction.atomic(using="default"):
         with transaction.atomic(using="second"):
             tasks.add.enqueue_on_commit(1)
