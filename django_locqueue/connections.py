@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import connections, reset_queries
+from django.db import connections
 
 
 def close_connections() -> None:
@@ -25,8 +25,8 @@ def close_old_connections() -> None:
 
 def clean_connections() -> None:
     """Leave no transaction, and no query log, to the next task on this thread."""
-    reset_queries()
     for connection in connections.all(initialized_only=True):
+        connection.queries_log.clear()
         if connection.connection is None:
             continue
         try:

@@ -10,6 +10,7 @@ from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.pool import Pool
 
@@ -17,7 +18,6 @@ READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by th
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
-LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
 class Dispatcher(Service):
@@ -47,13 +47,10 @@ class Dispatcher(Service):
         self.owner = owner
         self.give_back = give_back
         self.is_ending = is_ending
-        self.queues = queues
-        self.exclude_queues = exclude_queues
+        self.claimer = Claimer(store, queues, exclude_queues)
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
-        self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
-        self._look_around_at = 0.0
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self._met_damage = False  # the last claim failed for what stands in a row
@@ -82,23 +79,12 @@ class Dispatcher(Service):
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
-        claimed = self._claim(owner, room, now)
-        for task in self._one_suspect(claimed):
-            self.pool.submit(task)
+        claimed = self.claimer.claim(owner, room, now)
+        self.pool.submit(self._one_suspect(claimed))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
-
-    def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
-        if self._only_queue is not None and time.monotonic() < self._look_around_at:
-            claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
-        else:
-            claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
-            self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
-        names = {task.queue_name for task in claimed}
-        self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
-        return claimed
 
     def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
         """Return what may run now; the rest goes back for a moment, uncharged.
