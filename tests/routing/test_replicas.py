@@ -2,7 +2,6 @@
 alias that the queue is written on, and so does every transaction around them."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -1,14 +1,24 @@
-"""The life of one row under any sequence of verbs: what holds after each of them, whatever came before."""
+"""The life of one row under any sequence of verbs: what holds after each of them, whatever came before.
 
+The verbs come over two connections and for two workers, in any order; time passes between them, or does not.
+"""
+
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from django_locqueue.models import FINISHED, Task, TaskAttempt
+from django_locqueue.models import FINISHED, Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.serve import Owner
@@ -24,19 +34,41 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = store_for("default")
-        self.atomic = transaction.atomic()
-        self.atomic.__enter__()
-        self.pk = enqueue(self.store, max_attempts=3).id
+        self.stores = [store_for("default"), store_for("second")]
+        self.store = self.stores[0]
+        self.now = NOW
+        self.pk = 0
         self.claims: list[Claimed] = []
         self.claim_no = 0
         self.charged = 0  # tries that count
-        self.before = self.row()
+        self.tries_told = 0  # tries of which an attempt's row tells
+        self.is_paused = False
+        self.before: Task | None = None
         self.may_leave_end = False  # whether the verb that just ran may take a row out of a final state
 
+    @initialize(delay=st.sampled_from([None, 0, 60]))
+    def enqueue(self, delay: float | None) -> None:
+        run_after = None if delay is None else later(seconds=delay)
+        self.pk = enqueue(self.store, max_attempts=3, run_after=run_after).id
+        # The store judged by the database's clock; here the time is what the test says it is.
+        Task.objects.filter(pk=self.pk).update(
+            state="scheduled" if delay else "ready", run_after=run_after or NOW, enqueued_at=NOW
+        )
+
     def teardown(self) -> None:
-        transaction.set_rollback(True)
-        self.atomic.__exit__(None, None, None)
+        for model in (TaskAttempt, Task, Worker, Queue):
+            model.objects.all().delete()
+
+    @rule()
+    def come_from_the_other_connection(self) -> None:
+        self.step()
+        self.stores.reverse()
+        self.store = self.stores[0]
+
+    @rule(seconds=st.sampled_from([1, 20, 61, 3600]))
+    def time_passes(self, seconds: float) -> None:
+        self.step()
+        self.now += timedelta(seconds=seconds)
 
     def row(self) -> Task | None:
         found: Task | None = Task.objects.filter(pk=self.pk).first()
@@ -44,17 +76,24 @@ class Life(RuleBasedStateMachine):
 
     def step(self, *, leaves_end: bool = False) -> None:
         self.before, self.may_leave_end = self.row(), leaves_end
+        self.columns = Task.objects.filter(pk=self.pk).values().first()
+
+    def owner_lives(self) -> bool:
+        assert self.before is not None
+        return bool(Worker.objects.live(self.now).filter(pk=self.before.worker_id).exists())
 
     def owner(self) -> Owner:
-        return owner_of(self.store.register_worker("w", lease=30, now=NOW))
+        """Return a new worker: a name may come again, a row does not."""
+        return owner_of(self.store.register_worker(f"w{self.stores[0].alias}", lease=30, now=self.now))
 
     # -- the verbs
 
     @rule()
     def claim(self) -> None:
         self.step()
-        claimed = self.store.claim(self.owner(), 5, now=NOW)
-        assert [task.id for task in claimed] == ([self.pk] if self.before and self.before.state == "ready" else [])
+        claimed = self.store.claim(self.owner(), 5, now=self.now)
+        may_run = self.before is not None and self.before.state == "ready" and not self.is_paused
+        assert [task.id for task in claimed] == ([self.pk] if may_run else [])
         self.claims += claimed
         self.charged += len(claimed)
 
@@ -65,24 +104,31 @@ class Life(RuleBasedStateMachine):
         task = data.draw(st.sampled_from(self.claims))
         before = self.before
         current = before is not None and before.state == "running" and before.claim_no == task.claim_no
-        accepted = self.store.ack([(task, outcome(kind, delay=delay, keep_row=keep))], now=NOW)
+        accepted = self.store.ack([(task, outcome(kind, delay=delay, keep_row=keep))], now=self.now)
         assert accepted.keys() == ({task.key} if current else set())
         if current and kind in (Kind.SNOOZED, Kind.RELEASED):
             self.charged -= 1
+        if current and kind in (Kind.FAILED, Kind.RETRIED, Kind.CANCELLED) and self.row() is not None:
+            self.tries_told += 1
+        if not current and before is not None:
+            assert Task.objects.filter(pk=self.pk).values().get() == self.columns
 
     @rule()
     def worker_dies(self) -> None:
         self.step()
         if self.before is not None and self.before.worker_id is not None:
-            self.store.stop_worker(self.before.worker_id, now=NOW)
+            self.store.stop_worker(self.before.worker_id, now=self.now)
 
     @rule()
     def rescue(self) -> None:
         self.step()
-        rescued = self.store.rescue(max_crashes=MAX_CRASHES, now=NOW)
+        dead = self.before is not None and self.before.state == "running" and not self.owner_lives()
+        rescued = self.store.rescue(max_crashes=MAX_CRASHES, now=self.now)
         after = self.row()
+        assert bool(rescued) == dead
         assert len(rescued) <= 1
         if rescued:
+            self.tries_told += 1
             assert after is not None
             assert (after.state, after.crashes) == (rescued[0].state, rescued[0].crashes)
             assert TaskAttempt.objects.filter(task_id=self.pk, number=after.attempt, outcome="crashed").exists()
@@ -90,14 +136,14 @@ class Life(RuleBasedStateMachine):
     @rule(reason=st.sampled_from(["", "why"]))
     def cancel(self, reason: str) -> None:
         self.step()
-        self.store.cancel([self.pk], reason, now=NOW)
+        self.store.cancel([self.pk], reason, now=self.now)
         after = self.row()
         assert after is None or after.is_finished or after.cancel_requested
 
     @rule()
     def requeue(self) -> None:
         self.step(leaves_end=True)
-        changed = self.store.requeue([self.pk], now=NOW)
+        changed = self.store.requeue([self.pk], now=self.now)
         before, after = self.before, self.row()
         assert changed == ([self.pk] if before and before.state in ("failed", "cancelled") else [])
         if changed:
@@ -108,18 +154,40 @@ class Life(RuleBasedStateMachine):
     @rule()
     def run_now(self) -> None:
         self.step()
-        self.store.run_now([self.pk], now=NOW)
+        self.store.run_now([self.pk], now=self.now)
 
     @rule()
     def promote(self) -> None:
         self.step()
-        self.store.promote(now=later(hours=2))
+        promoted = self.store.promote(now=self.now)
+        due = self.before is not None and self.before.state == "scheduled" and self.before.run_after <= self.now
+        assert promoted == due
 
+    @rule()
+    def pause(self) -> None:
+        self.step()
+        assert self.store.pause("default", now=self.now) != self.is_paused
+        self.is_paused = True
+
+    @rule()
+    def resume(self) -> None:
+        self.step()
+        assert self.store.resume("default") == self.is_paused
+        self.is_paused = False
+
+    @precondition(lambda self: self.row() is not None)
     @rule()
     def prune_what_is_not_old(self) -> None:
         self.step()
-        self.store.prune(dict.fromkeys(FINISHED, 1), now=NOW)
-        assert (self.row() is None) == (self.before is None)
+        self.store.prune(dict.fromkeys(FINISHED, 1), now=min(self.now, self.before.finished_at or self.now))
+        assert self.row() is not None
+
+    @precondition(lambda self: len(self.claims) > 3)
+    @rule()
+    def prune_what_is_old(self) -> None:
+        self.step(leaves_end=True)
+        pruned = self.store.prune(dict.fromkeys(FINISHED, 1), now=self.now + timedelta(days=2))
+        assert pruned == (self.before is not None and self.before.is_finished)
 
     @precondition(lambda self: len(self.claims) > 3)
     @rule()
@@ -166,12 +234,17 @@ class Life(RuleBasedStateMachine):
             assert (after.state, after.finished_at) == (before.state, before.finished_at)
 
     @invariant()
-    def no_attempt_is_without_its_task(self) -> None:
-        if self.row() is None:
-            assert not TaskAttempt.objects.filter(task_id=self.pk).exists()
+    def attempts_tell_of_each_try_that_did_not_end_well(self) -> None:
+        told = TaskAttempt.objects.filter(task_id=self.pk).count()
+        assert told == (0 if self.row() is None else self.tries_told)
+
+    @invariant()
+    def both_connections_see_the_same(self) -> None:
+        seen = [list(store.tasks.values("id", "state", "claim_no", "attempt")) for store in self.stores]
+        assert seen[0] == seen[1]
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True, databases=["default", "second"])
 def test_any_sequence_of_verbs_leaves_a_row_that_makes_sense():
     run_state_machine_as_test(
         Life,
