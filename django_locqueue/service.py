@@ -43,6 +43,9 @@ class Service:
         """Do one pass; return the seconds until the next. ``now``: a time to judge by, in tests."""
         raise NotImplementedError
 
+    def on_failure(self, error: Exception) -> None:
+        """Called after a pass that raised, with connections closed."""
+
     def start(self) -> None:
         self._thread = threading.Thread(target=self._loop, name=f"locqueue-{self.name}", daemon=True)
         self._thread.start()
@@ -101,6 +104,7 @@ class Service:
                 trace = not isinstance(error, Error) or logger.isEnabledFor(logging.DEBUG)
                 logger.error("The %s failed and goes on trying: %s", self.name, describe(error), exc_info=trace)
             close_connections()
+            self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
         self._pass_began = None
         self._broken_off = 0

@@ -23,6 +23,7 @@ from django_locqueue.store.values import Claimed, Key
 logger = logging.getLogger("django_locqueue.store")
 
 SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
+MOST_CRASHES = 32_767  # what their column holds
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -163,7 +164,7 @@ class Recovering(StoreBase):
             return None
 
     def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        crashes = task.crashes + 1
+        crashes = min(task.crashes + 1, MOST_CRASHES)
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
             "error_class": class_path(WorkerLost),

@@ -81,4 +81,5 @@ class Claimer:
 
     def _move_marks(self, claimed: list[Claimed]) -> None:
         for task in claimed:  # in the order of service, so that the last of each kind stays
-            self._marks[task.queue_name, task.priority] = Mark(task.priority, task.run_after, task.id)
+            if task.run_after is not None:  # edited by hand: 0000-00-00, or any text on SQLite
+                self._marks[task.queue_name, task.priority] = Mark(task.priority, task.run_after, task.id)

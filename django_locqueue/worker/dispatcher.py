@@ -9,6 +9,7 @@ from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
+from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
@@ -55,7 +56,11 @@ class Dispatcher(Service):
         self._suspects: deque[Execution] = deque()  # claimed, and in line behind the one that runs
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
+        self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
+
+    def on_failure(self, error: Exception) -> None:
+        self._met_damage = isinstance(error, DAMAGE)
 
     def slot_freed(self) -> None:
         """Claim again when half of what was read ahead is used up."""
@@ -75,6 +80,9 @@ class Dispatcher(Service):
             return self.least
         if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
+        if self._met_damage:
+            endings.set_aside(self.store)
+            self._met_damage = False
         self._next_suspect()
         room = self.pool.size + self._ahead - self.pool.busy - len(self._suspects)
         if room <= 0:

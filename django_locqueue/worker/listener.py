@@ -50,13 +50,6 @@ class Listener(Service):
         self._bell.ring()
 
     def run_once(self, now: datetime | None = None) -> float:
-        try:
-            return self._hear()
-        except Exception:
-            self._close()
-            raise
-
-    def _hear(self) -> float:
         if self._connection is None:
             try:
                 self._listen()
@@ -81,6 +74,9 @@ class Listener(Service):
             self._close()
             return 0
         return self._deaf("nothing arrives, as behind a pooler in transaction mode")
+
+    def on_failure(self, error: Exception) -> None:
+        self._close()
 
     def _listen(self) -> None:
         self._connection = self.store.listening_connection()
