@@ -10,7 +10,9 @@ from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.growth import GROW_SECONDS, Growth
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.room import Room
 
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
@@ -54,12 +56,15 @@ class Dispatcher(Service):
         self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
         self._look_around_at = 0.0
         self._ahead = 0
+        self.room = Room()
+        self._growth = Growth()
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
     def slot_freed(self) -> None:
         """Claim again when half of what was read ahead is used up."""
-        if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
+        free_async = self.pool.free_async if self.room.is_mixed else 0
+        if self.pool.free_threads + self._ahead // 2 > 0 or free_async > self.pool.async_concurrency // 2:
             self.wake()
 
     def run_once(self, now: datetime | None = None) -> float:
@@ -70,17 +75,41 @@ class Dispatcher(Service):
             return self.least
         if self.failures:
             self._release_unknown(owner)
-        room = self.pool.size + self._ahead - self.pool.busy
+        is_growing = self._grow()
+        room = self._room()
         if room <= 0:
-            # A slot that becomes free wakes us; but what waits unstarted must be watched.
-            return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
+            # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
+            waits = self.pool.free_threads < 0 or self.room.is_mixed
+            return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
         claimed = self._claim(owner, room, now)
         for task in self._one_suspect(claimed):
             self.pool.submit(task)
+        self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
-        return self._delay
+        if not self.found_nothing and self._room() > 0:
+            return 0.0  # the share of async tasks has grown
+        return GROW_SECONDS if self._grow() else self._delay
+
+    def _room(self) -> int:
+        return self.room.size(self.pool.free_threads + self._ahead, self.pool.free_async)
+
+    def _grow(self) -> bool:
+        """Add a thread if it is time. Return whether it may be time soon.
+
+        Fewer tasks end in READ_AHEAD_SECONDS than there are threads: each takes longer than that. With shorter ones
+        more threads would only wait for each other.
+        """
+        is_short = (
+            self.pool.may_grow
+            and self.pool.free_threads <= 0
+            and (self.pool.free_threads < 0 or not self.found_nothing)
+            and self._ahead < self.pool.size
+        )
+        if self._growth.is_due(is_short=is_short):
+            self.pool.grow()
+        return is_short
 
     def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
         if self._only_queue is not None and time.monotonic() < self._look_around_at:
@@ -121,9 +150,9 @@ class Dispatcher(Service):
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""
         (since, before), now = self._measured, time.monotonic()
         if now - since >= READ_AHEAD_SECONDS:
-            pace = (self.pool.ended - before) / (now - since)
+            pace = (self.pool.ended_on_threads - before) / (now - since)
             self._ahead = min(int(pace * READ_AHEAD_SECONDS), MOST_AHEAD)
-            self._measured = (now, self.pool.ended)
+            self._measured = (now, self.pool.ended_on_threads)
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""

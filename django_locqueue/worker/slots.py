@@ -1,7 +1,7 @@
 """A small table in shared memory: which tasks a worker process really runs at this moment.
 
-The process writes it as its threads begin and end tasks; its supervisor reads it when the process has died. Only
-those tasks are charged a crash; what was claimed and waited goes back free.
+The process writes it as its threads and its event loop begin and end tasks; its supervisor reads it when the process
+has died. Only those tasks are charged a crash; what was claimed and waited goes back free.
 """
 
 import mmap
@@ -10,7 +10,9 @@ import struct
 import tempfile
 
 _number = struct.Struct("<q")
-CAPACITY = 512  # slots of one process
+MOST_THREADS = 512  # of one process
+MOST_ASYNC = 10_000  # tasks on its event loop
+CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
 
 
 class SlotTable:

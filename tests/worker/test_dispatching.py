@@ -8,6 +8,7 @@ from django_locqueue.store.serve import Owner
 from django_locqueue.worker.dispatcher import Dispatcher
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.threads import ThreadRange
 from tests.worker.fakes import FakeStore, GatedExecutor, claimed
 
 
@@ -18,7 +19,7 @@ class Stage:
         self.ended = []
         self.given_back = []
         self.owner = Owner(1, "w:1")
-        self.pool = Pool(size, self.executor, on_end=self.ended.append, on_free=lambda: None)
+        self.pool = Pool(ThreadRange(size, size), self.executor, on_end=self.ended.append, on_free=lambda: None)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,

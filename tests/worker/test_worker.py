@@ -14,6 +14,7 @@ from django_locqueue.models import State, Task, Worker
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import worker as module
 from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.running import in_thread, our_backend, row
@@ -32,7 +33,9 @@ def fast(settings):
 
 
 def a_worker(**options):
-    return module.Worker(our_backend(), WorkerOptions(**{"name": "w:1", "threads": 2, "grace_seconds": 10, **options}))
+    return module.Worker(
+        our_backend(), WorkerOptions(**{"name": "w:1", "threads": ThreadRange(2, 2), "grace_seconds": 10, **options})
+    )
 
 
 @pytest.fixture
