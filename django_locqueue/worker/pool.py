@@ -162,10 +162,9 @@ class Pool:
         path = execution.claimed.task_path
         if path not in self._is_async and self.async_concurrency:
             self._is_async[path] = self.executor.is_async(path)
-            if self._is_async[path]:
-                self._hand_over(execution)
-                return
-        if self._begin(execution, slot):
+        if self._is_async.get(path):
+            self._hand_over(execution)
+        elif self._begin(execution, slot):
             self.executor.run(execution)
             self._end(execution, slot)
 
