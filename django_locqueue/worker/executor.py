@@ -127,7 +127,7 @@ class Executor:
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         try:
-            execution.result = running_result(claimed, definition, (args, kwargs), database=self.store.alias)
+            execution.result = running_result(claimed, definition, database=self.store.alias)
         except Error:
             # The task has not begun: it is not to blame, and not charged, for a database that is away.
             logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
