@@ -78,9 +78,7 @@ def running_result(task: Claimed, definition: Any, *, database: str) -> QueuedTa
     return claimed_result(task, definition, attempts)
 
 
-def claimed_result(
-    task: Claimed, definition: Any = None, attempts: Iterable[TaskAttempt] = ()
-) -> QueuedTaskResult:
+def claimed_result(task: Claimed, definition: Any = None, attempts: Iterable[TaskAttempt] = ()) -> QueuedTaskResult:
     """Return the result of a claimed task without asking the database: its row may be gone."""
     if definition is None:
         definition = definition_at(task.task_path)

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -12,6 +14,7 @@ from django.db import connections, transaction
 from django.utils import translation
 
 from django_locqueue import Cancel, Retry, Snooze, task
+from tests.tasks import write_ledger
 
 
 class Gate:
@@ -43,7 +46,12 @@ class Gate:
         self.is_open = True
         for loop, future in self.waiting:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(lambda future=future: future.done() or future.set_result(None))
+                loop.call_soon_threadsafe(_let_pass, future)
+
+
+def _let_pass(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 gate = Gate()
@@ -59,12 +67,33 @@ async def wait_at_gate(number: int = 0) -> int:
     return number
 
 
+def lines(ledger: str) -> list[str]:
+    return Path(ledger).read_text().splitlines()
+
+
 @task
 async def note_and_wait(ledger: str) -> None:
-    fd = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(fd, b"start\n")
-    os.close(fd)
-    await asyncio.sleep(60)
+    write_ledger(ledger, "start")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        write_ledger(ledger, "cancelled")
+        raise
+
+
+@task
+async def die_at_first(ledger: str) -> None:
+    write_ledger(ledger, "start")
+    if lines(ledger).count("start") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+async def block_until_written(ledger: str) -> None:
+    """Hold up the loop until another task has written its line."""
+    write_ledger(ledger, "start")
+    while "run" not in lines(ledger):
+        blocking.wait(0.05)
 
 
 @task(max_attempts=2)

@@ -133,9 +133,7 @@ class Serving(StoreBase):
         """
         raise NotImplementedError
 
-    def _picked_sql(
-        self, queue_name: str, limit: int, floor: int | None, after: Mark | None
-    ) -> tuple[str, list[Any]]:
+    def _picked_sql(self, queue_name: str, limit: int, floor: int | None, after: Mark | None) -> tuple[str, list[Any]]:
         """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
         where, params = "", []
         if after is not None:

@@ -108,6 +108,12 @@ def run_on_a_terminal(*options):
     return b"".join(parts).decode().replace("\r\n", "\n"), code
 
 
+def test_a_range_of_threads_stands_in_the_banner():
+    text, code = run_on_a_terminal("--no-color", "--threads", "2-16")
+    assert code == 0
+    assert "  slots       2-16 threads" in text.splitlines()
+
+
 def test_the_banner_on_a_terminal_says_what_runs_where_and_how_to_stop_it():
     tasks.add.enqueue(1)
     text, code = run_on_a_terminal("--no-color", "--threads", "3", "--exclude-queue", "slow")
