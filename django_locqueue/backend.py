@@ -77,6 +77,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
         days = {**OPTIONS["RETENTION"], **self._option("RETENTION")}
         return {state.lower(): kept for state, kept in days.items()}
 
+    @cached_property
+    def forgotten(self) -> frozenset[str]:
+        """The states whose rows are deleted at once."""
+        return frozenset(state for state, days in self.retention.items() if days == 0)
+
     def _option(self, name: str) -> Any:
         return self.options.get(name, OPTIONS[name])
 

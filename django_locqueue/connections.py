@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import connections, reset_queries
+from django.db import connections
 
 
 def close_connections() -> None:
@@ -29,8 +29,8 @@ def clean_connections() -> list[str]:
     Return the aliases on which a transaction was open: it is rolled back.
     """
     left = []
-    reset_queries()
     for connection in connections.all(initialized_only=True):
+        connection.queries_log.clear()
         if connection.connection is None:
             continue
         try:

@@ -74,7 +74,8 @@ def running_result(task: Claimed, definition: Any, *, database: str) -> QueuedTa
     """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
     attempts: Iterable[TaskAttempt] = ()
     if task.attempt > 1:
-        attempts = TaskAttempt.objects.using(database).filter(task_id=task.id).order_by("number", "id")
+        earlier = TaskAttempt.objects.using(database).filter(task_id=task.id, number__lt=task.attempt)
+        attempts = earlier.order_by("number", "id")
     return claimed_result(task, definition, attempts)
 
 

@@ -135,7 +135,7 @@ class Serving(StoreBase):
 
     def _picked_sql(self, queue_name: str, limit: int, floor: int | None, after: Mark | None) -> tuple[str, list[Any]]:
         """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
-        where, params = "", []
+        where, params = "", list[Any]()
         if after is not None:
             where, params = self._after_sql(after)
         elif floor is not None:

@@ -9,6 +9,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.growth import GROW_SECONDS, Growth
 from django_locqueue.worker.pool import Pool
@@ -18,7 +19,6 @@ READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by th
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
-LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
 class Dispatcher(Service):
@@ -48,13 +48,10 @@ class Dispatcher(Service):
         self.owner = owner
         self.give_back = give_back
         self.is_ending = is_ending
-        self.queues = queues
-        self.exclude_queues = exclude_queues
+        self.claimer = Claimer(store, queues, exclude_queues)
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
-        self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
-        self._look_around_at = 0.0
         self._ahead = 0
         self.room = Room()
         self._growth = Growth()
@@ -81,9 +78,8 @@ class Dispatcher(Service):
             # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
             waits = self.pool.free_threads < 0 or self.room.is_mixed
             return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
-        claimed = self._claim(owner, room, now)
-        for task in self._one_suspect(claimed):
-            self.pool.submit(task)
+        claimed = self.claimer.claim(owner, room, now)
+        self.pool.submit(self._one_suspect(claimed))
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
@@ -110,16 +106,6 @@ class Dispatcher(Service):
         if self._growth.is_due(is_short=is_short):
             self.pool.grow()
         return is_short
-
-    def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
-        if self._only_queue is not None and time.monotonic() < self._look_around_at:
-            claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
-        else:
-            claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
-            self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
-        names = {task.queue_name for task in claimed}
-        self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
-        return claimed
 
     def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
         """Return what may run now; the rest goes back for a moment, uncharged.

@@ -36,10 +36,10 @@ class Execution:
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
+    key: Key = field(init=False)
 
-    @property
-    def key(self) -> Key:
-        return self.claimed.key
+    def __post_init__(self) -> None:
+        self.key = self.claimed.key
 
     def ask_to_stop(self, reason: StopReason) -> None:
         """Let the task know. The first reason stays."""

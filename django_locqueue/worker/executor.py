@@ -8,17 +8,17 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from inspect import iscoroutinefunction
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.db import Error
 from django.utils import timezone
 
 from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections
-from django_locqueue.definition import TaskDefinition, resolve
+from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask
 from django_locqueue.models import State
@@ -34,7 +34,7 @@ logger = logging.getLogger("django_locqueue.task")
 NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """What is to be called. ``options``: the definition, if it has ours."""
 
@@ -44,7 +44,9 @@ class Call:
     kwargs: dict[str, Any]
 
     def __call__(self) -> Any:
-        return self.definition.call(*self.args, **self.kwargs)
+        # `call` asks each time whether the function is a coroutine's.
+        function = self.definition.call if is_async(self.definition.func) else self.definition.func
+        return function(*self.args, **self.kwargs)
 
 
 class Executor:
@@ -67,7 +69,7 @@ class Executor:
                 self._backends[alias] = self.backend
         return self._backends[alias]
 
-    def is_async(self, path: str) -> bool:
+    def runs_on_loop(self, path: str) -> bool:
         """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
 
         One with ``atomic=True`` runs on a thread: its transaction is the thread's.
@@ -76,7 +78,7 @@ class Executor:
             definition = contextvars.Context().run(resolve, path)
         except UnknownTask:
             return False
-        return iscoroutinefunction(definition.func) and not getattr(definition, "atomic", False)
+        return is_async(definition.func) and not getattr(definition, "atomic", False)
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
@@ -103,10 +105,11 @@ class Executor:
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
         """``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
+        forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
-        state = _FINISHED.get(outcome.kind, State.CANCELLED)
-        unwanted = self.backend_of(execution.claimed).retention[state] == 0
-        return replace(outcome, keep_row=False) if unwanted else outcome
+        if forgotten and _FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
+            return replace(outcome, keep_row=False)
+        return outcome
 
     def _run(self, execution: Execution) -> Outcome:
         call = self.begin(execution)
@@ -126,18 +129,23 @@ class Executor:
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
-        try:
-            execution.result = running_result(claimed, definition, database=self.store.alias)
-        except Error:
-            # The task has not begun: it is not to blame, and not charged, for a database that is away.
-            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
+        options = definition if isinstance(definition, TaskDefinition) else None
+        is_heard = compat.is_heard(compat.task_started, logging.INFO)
+        # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
+        if is_heard or definition.takes_context or (options and callable(options.backoff)):
+            try:
+                execution.result = running_result(claimed, definition, database=self.store.alias)
+            except Error:
+                # The task has not begun: it is not to blame, and not charged, for a database that is away.
+                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        if is_heard:
+            compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
-        return Call(definition, definition if isinstance(definition, TaskDefinition) else None, args, kwargs)
+        return Call(definition, options, args, kwargs)
 
     def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
         try:
@@ -174,7 +182,7 @@ class Executor:
 
     def normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
-            text = payload.dump(compat.normalize_json(value))
+            text = "null" if value is None else payload.dump(compat.normalize_json(value))
         except Exception as error:
             failure = TypeError(f"The return value cannot be stored as JSON: {type(error).__name__}: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
@@ -215,9 +223,11 @@ class Executor:
         outcome = execution.outcome
         if outcome is None or outcome.kind not in _FINISHED:
             return
-        sender = type(self.backend_of(execution.claimed))
-        send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
-        clean_connections()
+        level = logging.ERROR if outcome.exception else logging.INFO
+        if compat.is_heard(compat.task_finished, level):
+            sender = type(self.backend_of(execution.claimed))
+            send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
+            clean_connections()
 
     def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
         if execution.result is None or outcome.by_request:  # it never began, or its row knows the reason
@@ -228,7 +238,7 @@ class Executor:
             else:
                 if stored.is_finished:
                     return stored
-        result = execution.result or claimed_result(execution.claimed)
+        result = execution.result or self._running_result(execution.claimed)
         object.__setattr__(result, "status", STATUSES[_FINISHED[outcome.kind]])
         object.__setattr__(result, "finished_at", timezone.now())
         if outcome.return_value is not None:
@@ -239,6 +249,15 @@ class Executor:
             )
         return result
 
+    def _running_result(self, claimed: Claimed) -> Any:
+        definition = definition_at(claimed.task_path)
+        try:
+            return running_result(claimed, definition, database=self.store.alias)
+        except Error:
+            return claimed_result(claimed, definition)
+
+
+is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 
 from django.db import connections
@@ -49,9 +49,13 @@ class Pool:
         self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
-        self._executions: dict[tuple[int, int], Execution] = {}
-        self._changed = threading.Condition()
+        self._executions: dict[Key, Execution] = {}
+        # Of these, what waits for a thread. Whoever takes one out, a slot or `withdraw`, decides on it: one operation
+        # of a dict, which needs no lock.
+        self._unstarted: dict[Key, Execution] = {}
+        self._idle = threading.Condition()
         self._threads: dict[int, threading.Thread] = {}  # by slot
+        self._sizing = threading.Lock()
         self._all_busy_at = 0.0
         self.async_concurrency = async_concurrency
         self._loop = EventLoop(
@@ -65,7 +69,7 @@ class Pool:
         # import a project's modules.
         self._is_async: dict[str, bool] = {}
         self._on_loop: set[Key] = set()
-        self.ended = self.ended_on_threads = 0  # runs that have ended, ever
+        self.ended = self.ended_on_threads = 0  # runs that have ended, ever; two may count as one now and then
 
     def start(self) -> None:
         for slot in range(self.size):
@@ -80,9 +84,13 @@ class Pool:
     def may_grow(self) -> bool:
         return self.size < self.most
 
+    @property
+    def may_shrink(self) -> bool:
+        return self.size > self.least
+
     def grow(self) -> None:
         """Add a thread."""
-        with self._changed:
+        with self._sizing:
             self.size += 1
             self._all_busy_at = time.monotonic()
             self._start_thread(next(slot for slot in range(self.most) if slot not in self._threads))
@@ -107,19 +115,22 @@ class Pool:
 
     @property
     def executions(self) -> list[Execution]:
-        with self._changed:
-            return list(self._executions.values())
+        return list(self._executions.values())
 
-    def submit(self, claimed: Claimed) -> None:
-        execution = Execution(claimed)
-        with self._changed:
-            self._executions[execution.key] = execution
-            if on_loop := self.is_async(claimed):
-                self._on_loop.add(execution.key)
-        if on_loop:
-            self._loop.submit(execution)
-        else:
-            self._inbox.put(execution)
+    def submit(self, tasks: Iterable[Claimed]) -> None:
+        for claimed in tasks:
+            execution = Execution(claimed)
+            self._executions[execution.key] = self._unstarted[execution.key] = execution
+            if self.is_async(claimed):
+                self._submit_to_loop(execution)
+            else:
+                self._inbox.put(execution)
+
+    def _submit_to_loop(self, execution: Execution) -> None:
+        self._on_loop.add(execution.key)
+        if execution.key not in self._executions:  # withdrawn just now
+            self._on_loop.discard(execution.key)
+        self._loop.submit(execution)
 
     def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
         """Let the running tasks know that they should stop; all, or those of the given ids."""
@@ -129,8 +140,8 @@ class Pool:
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until nothing runs. False: the time was over first."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._executions, timeout)
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._executions, timeout)
 
     def stop(self, timeout: float) -> None:
         """End the idle threads. A thread that is stuck in a task ends with the process."""
@@ -142,6 +153,7 @@ class Pool:
         self._loop.stop(timeout)
 
     def watch(self) -> None:
+        """To be called from time to time."""
         self._loop.watch()
 
     @property
@@ -151,36 +163,30 @@ class Pool:
     def withdraw(self, *, waited: float) -> list[Execution]:
         """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
         before = time.monotonic() - waited
-        with self._changed:
-            late = [e for e in self._executions.values() if e.began is None and e.claimed_at < before]
-            for execution in late:
-                self._forget(execution)
-            self._changed.notify_all()
+        late = [
+            execution
+            for execution in list(self._unstarted.values())
+            if execution.claimed_at < before and self._unstarted.pop(execution.key, None) is not None
+        ]
+        for execution in late:
+            self._remove(execution)
         return late
 
     def _run(self, execution: Execution, slot: int) -> None:
         path = execution.claimed.task_path
-        if path not in self._is_async and self.async_concurrency:
-            self._is_async[path] = self.executor.is_async(path)
-        if self._is_async.get(path):
-            self._hand_over(execution)
+        if path not in self._is_async:
+            self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
+        if self._is_async[path]:
+            self._submit_to_loop(execution)
+            self.on_free()
         elif self._begin(execution, slot):
             self.executor.run(execution)
             self._end(execution, slot)
 
-    def _hand_over(self, execution: Execution) -> None:
-        with self._changed:
-            if execution.key not in self._executions:
-                return
-            self._on_loop.add(execution.key)
-        self._loop.submit(execution)
-        self.on_free()
-
     def _begin(self, execution: Execution, slot: int) -> bool:
-        with self._changed:
-            if execution.key not in self._executions:
-                return False  # withdrawn
-            execution.began = time.monotonic()
+        if self._unstarted.pop(execution.key, None) is None:
+            return False  # withdrawn
+        execution.began = time.monotonic()
         if self.table is not None:
             self.table.mark(slot, execution.claimed.id)
         return True
@@ -189,29 +195,28 @@ class Pool:
         if self.table is not None:
             self.table.mark(slot, 0)
         self.on_end(execution)
-        with self._changed:
-            if self.most > self.least and self.free_threads <= 0:
+        self.ended += 1
+        if slot < MOST_THREADS:
+            self.ended_on_threads += 1
+            if self.may_shrink and self.free_threads <= 0:
                 self._all_busy_at = time.monotonic()
-            self._forget(execution)
-            self.ended += 1
-            self.ended_on_threads += slot < MOST_THREADS
-            if not self._executions:
-                self._changed.notify_all()
+        self._remove(execution)
         self.on_free()
 
-    def _forget(self, execution: Execution) -> None:
+    def _remove(self, execution: Execution) -> None:
         del self._executions[execution.key]
         self._on_loop.discard(execution.key)
+        if not self._executions:
+            with self._idle:
+                self._idle.notify_all()
 
     def _next_work(self, slot: int) -> Execution | None:
         """Wait for it. None: this thread is to end."""
-        if self._leaves(slot):
-            return None
         try:
             return self._inbox.get_nowait()
         except Empty:
             close_old_connections()
-        while self.size > self.least:
+        while self.may_shrink:
             try:
                 return self._inbox.get(timeout=KEEP_SECONDS)
             except Empty:
@@ -220,10 +225,8 @@ class Pool:
         return self._inbox.get()
 
     def _leaves(self, slot: int) -> bool:
-        if self.size == self.least or time.monotonic() - self._all_busy_at < KEEP_SECONDS:
-            return False
-        with self._changed:
-            leaves = self.size > self.least
+        with self._sizing:
+            leaves = self.may_shrink and time.monotonic() - self._all_busy_at >= KEEP_SECONDS
             if leaves:
                 self.size -= 1
                 del self._threads[slot]
@@ -232,7 +235,7 @@ class Pool:
     def _work(self, slot: int) -> None:
         try:
             while True:
-                work = self._next_work(slot)
+                work = None if self.may_shrink and self._leaves(slot) else self._next_work(slot)
                 if work is None:
                     return
                 try:

@@ -57,7 +57,7 @@ class Stage:
             max_attempts=definition.max_attempts or 1,
             **changes,
         )
-        self.pool.submit(call)
+        self.pool.submit([call])
         return call.key
 
     def run(self, definition, *args, **changes):
@@ -270,6 +270,6 @@ def test_the_supervisor_sees_which_async_tasks_run(make_stage, gate):
 
 
 def test_an_async_task_of_an_unknown_path_fails_as_others_do(stage):
-    stage.pool.submit(claimed(99, task_path="tests.async_tasks.gone"))
+    stage.pool.submit([claimed(99, task_path="tests.async_tasks.gone")])
     assert stage.pool.wait_idle(10)
     assert stage.ended[-1].outcome.kind is Kind.FAILED
