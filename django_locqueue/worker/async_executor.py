@@ -30,7 +30,11 @@ class AsyncExecutor:
         self.executor.end(execution, outcome)
 
     async def _run(self, execution: Execution) -> Outcome:
-        call = await sync_to_async(self._begin)(execution)  # receivers of task_started may use the database
+        # On a thread only what may use the database: receivers of signals, and the errors of earlier tries.
+        if self.executor.is_heard or execution.claimed.attempt > 1:
+            call = await sync_to_async(self._begin)(execution)
+        else:
+            call = self.executor.begin(execution)
         if isinstance(call, Outcome):
             return call
         try:

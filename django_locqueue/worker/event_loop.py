@@ -14,7 +14,7 @@ from asgiref.sync import ThreadSensitiveContext
 
 from django_locqueue.worker.async_executor import AsyncExecutor
 from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.lane import Lane, Threads
+from django_locqueue.worker.lane import Lane, OtherThreads
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -62,7 +62,7 @@ class EventLoop:
 
     def _start(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
-        loop.set_default_executor(Threads())
+        loop.set_default_executor(OtherThreads())
         loop.set_task_factory(_noting_the_starter)
         self._thread = threading.Thread(target=self._serve, args=(loop,), name="locqueue-loop", daemon=True)
         self._thread.start()

@@ -69,6 +69,12 @@ class Executor:
                 self._backends[alias] = self.backend
         return self._backends[alias]
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody hears of the beginnings or the ends of tasks."""
+        heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
+        return any(compat.is_heard(signal, level) for signal, level in heard)
+
     def runs_on_loop(self, path: str) -> bool:
         """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
 

@@ -20,23 +20,26 @@ class Lane(ThreadPoolExecutor):
     def __init__(self, number: int) -> None:
         super().__init__(max_workers=1, thread_name_prefix=f"locqueue-lane-{number}")
         self.executions = 0  # that are on it at present; the event loop counts
+        self._is_used = False  # it has a thread
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self._is_used = True
         return super().submit(_without_transaction, fn, *args, **kwargs)
 
     def leave(self) -> None:
         """An execution has ended. After the last of a burst: what ``CONN_MAX_AGE`` says."""
         self.executions -= 1
-        if not self.executions:
+        if not self.executions and self._is_used:
             super().submit(close_old_connections)
 
     def close(self) -> None:
         """End the thread and its connections after the call that it is in; do not wait for it."""
-        super().submit(connections.close_all)
+        if self._is_used:
+            super().submit(connections.close_all)
         self.shutdown(wait=False)
 
 
-class Threads(ThreadPoolExecutor):
+class OtherThreads(ThreadPoolExecutor):
     """The event loop's other threads, for ``asyncio.to_thread``. Nobody comes back to one, so no connection stays."""
 
     def __init__(self) -> None:
