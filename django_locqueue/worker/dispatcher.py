@@ -59,10 +59,12 @@ class Dispatcher(Service):
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
     def slot_freed(self) -> None:
-        """Claim again when half of what was read ahead is used up."""
-        free_async = self.pool.free_async if self.room.is_mixed else 0
-        if self.pool.free_threads + self._ahead // 2 > 0 or free_async > self.pool.async_concurrency // 2:
+        """Claim again when half of what was read ahead is used up, or half of the event loop is free."""
+        if self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry():
             self.wake()
+
+    def _is_loop_hungry(self) -> bool:
+        return self.room.is_mixed and self.pool.free_async > self.pool.async_concurrency // 2
 
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
@@ -84,8 +86,8 @@ class Dispatcher(Service):
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
-        if not self.found_nothing and self._room() > 0:
-            return 0.0  # the share of async tasks has grown
+        if not self.found_nothing and self._is_loop_hungry():
+            return 0.0  # this claim told that more of them are async
         return GROW_SECONDS if self._grow() else self._delay
 
     def _room(self) -> int:

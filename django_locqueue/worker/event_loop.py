@@ -92,23 +92,22 @@ class EventLoop:
             if now - self._answered_at >= ASK_SECONDS and len(self._places) < self.concurrency:
                 self._asked_at = now
                 loop.call_soon_threadsafe(self._answer)
-        elif now - self._asked_at >= BLOCKED_SECONDS and not self._is_blocked:
+        elif now - self._asked_at >= BLOCKED_SECONDS and not self._is_blocked and (task := asyncio.current_task(loop)):
             self._is_blocked = True
             logger.warning(
                 "The event loop has been held up for %.0f s by %s, and with it all async tasks. Blocking work belongs "
                 "in a task that is not async, or in asyncio.to_thread().",
                 now - self._asked_at,
-                self._culprit(loop),
+                self._place_of(task),
             )
 
     def _answer(self) -> None:
         self._asked_at, self._answered_at, self._is_blocked = None, time.monotonic(), False
 
-    def _culprit(self, loop: asyncio.AbstractEventLoop) -> str:
-        task = asyncio.current_task(loop)
-        name = task.get_name() if task is not None else "a callback"
+    def _place_of(self, task: "asyncio.Task[Any]") -> str:
         frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None
-        return f"{name} ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else name
+        place = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+        return f"{task.get_name()}{place}"
 
     # -- on the loop's thread
 
