@@ -7,7 +7,7 @@ from django.utils import translation
 
 from django_locqueue.exceptions import StopTask
 from django_locqueue.policies import payload
-from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.worker import event_loop
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.executor import Executor
@@ -65,6 +65,11 @@ class Stage:
         assert self.pool.wait_idle(10)
         [execution] = [each for each in self.ended if each.key == key]
         return execution
+
+    def let_the_loop_turn(self):
+        turned = threading.Event()
+        self.pool._loop._loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(10)
 
     def know(self, definition, *args):
         """Run it once, so that the pool knows its kind."""
@@ -174,6 +179,18 @@ def test_what_waits_for_a_place_on_the_loop_can_be_withdrawn(make_stage, gate):
     assert late not in [execution.key for execution in stage.ended]
 
 
+def test_a_full_loop_does_not_gather_what_was_withdrawn(make_stage, gate):
+    stage = make_stage(concurrency=1)
+    stage.submit(async_tasks.wait_at_gate)
+    assert gate.first.wait(10)
+    for _ in range(5):
+        stage.submit(async_tasks.wait_at_gate)
+        stage.let_the_loop_turn()
+        [late] = stage.pool.withdraw(waited=0)
+        late.outcome = Outcome(Kind.RELEASED)
+    assert len(stage.pool._loop._waiting) == 1
+
+
 @pytest.mark.parametrize(
     ("reason", "kind"), [(StopReason.CANCELLED, Kind.CANCELLED), (StopReason.SHUTDOWN, Kind.RELEASED)]
 )
@@ -250,10 +267,9 @@ def test_a_loop_that_answers_is_not_told(stage, gate, monkeypatch, caplog):
     monkeypatch.setattr(event_loop, "BLOCKED_SECONDS", 0)
     stage.submit(async_tasks.wait_at_gate)
     assert gate.first.wait(10)
-    for number in range(3):
+    for _ in range(3):
         stage.pool.watch()
-        stage.submit(async_tasks.end_by, "return")  # runs after the loop's answer
-        wait_until(lambda: len(stage.ended) == number + 1)  # noqa: B023
+        stage.let_the_loop_turn()
     assert "held up" not in caplog.text
 
 
