@@ -192,6 +192,15 @@ async def leave_a_transaction_open(name: str) -> None:
 
 
 @task
+async def query_on_a_lane() -> bool:
+    def query() -> bool:
+        connections_seen.append(connections["default"])
+        return Group.objects.exists()
+
+    return await sync_to_async(query)()
+
+
+@task
 async def query_in_another_thread() -> bool:
     def query() -> bool:
         connections_seen.append(connections["default"])

@@ -99,6 +99,14 @@ def test_b6_a_connection_that_was_opened_in_another_thread_is_closed_there(servi
     assert connection.connection is None
 
 
+def test_b6_a_lane_without_tasks_keeps_no_connection_that_is_to_be_closed(serving):
+    """B6: ``CONN_MAX_AGE`` is honoured when the last task has left it."""
+    serving()
+    assert finished(async_tasks.query_on_a_lane.enqueue()).return_value is False
+    [connection] = async_tasks.connections_seen
+    wait_until(lambda: connection.connection is None)
+
+
 def test_e5_a_transaction_that_outlives_its_call_is_rolled_back_and_told(serving):
     """E5: the thread is shared with tasks that run at the same time."""
     serving()

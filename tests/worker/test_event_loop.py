@@ -14,7 +14,7 @@ from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.threads import ThreadRange
-from tests import async_tasks, tasks
+from tests import async_tasks, tasks, unruly_tasks
 from tests.processes import wait_until
 from tests.running import our_backend
 from tests.worker.fakes import claimed
@@ -235,6 +235,14 @@ def test_f5_tasks_that_run_at_once_share_no_language(stage, gate):
     said = {execution.key: execution.outcome.return_value for execution in stage.ended}
     assert said == {first: '"de"', second: '"en"'}
     assert translation.get_language() == "en"
+
+
+def test_f5_a_task_begins_with_the_defaults_whatever_ran_before(stage):
+    """F5: language, time zone, context variables, decimal precision and URLs of an async task end with it."""
+    before = stage.run(unruly_tasks.look_at_the_thread_async).outcome.return_value
+    stage.run(unruly_tasks.change_the_thread_async)
+    assert stage.run(unruly_tasks.look_at_the_thread_async).outcome.return_value == before
+    assert before == '["en","UTC","plain",28,null]'
 
 
 def test_what_a_task_has_started_and_not_awaited_ends_with_it(stage):
