@@ -77,8 +77,8 @@ class Pool:
 
     def _start_thread(self, slot: int) -> None:
         thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
-        self._threads[slot] = thread
         thread.start()
+        self._threads[slot] = thread  # not earlier: one that is listed and not alive is taken for dead
 
     @property
     def may_grow(self) -> bool:
