@@ -23,37 +23,30 @@ def close_old_connections() -> None:
             connection.connection = None
 
 
-def clean_connections() -> list[str]:
-    """Leave no transaction, and no query log, to the next task on this thread.
-
-    Return the aliases on which a transaction was open: it is rolled back.
-    """
-    left = []
+def clean_connections() -> None:
+    """Leave no transaction, and no query log, to the next task on this thread."""
     for connection in connections.all(initialized_only=True):
         connection.queries_log.clear()
         if connection.connection is None:
             continue
         try:
-            if is_open := _is_in_transaction(connection):
-                left.append(connection.alias)
-            if is_open or connection.errors_occurred:
+            if not _is_clean(connection):
                 connection.close()
                 if connection.in_atomic_block:
                     # Django keeps a connection unusable until its block ends, and this one never does.
                     del connections[connection.alias]
         except Exception:
             close_connections()
-    return left
 
 
-def _is_in_transaction(connection: Any) -> bool:
-    if connection.in_atomic_block or not connection.get_autocommit():
-        return True
+def _is_clean(connection: Any) -> bool:
+    if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
+        return False
     info = getattr(connection.connection, "info", None)  # psycopg: a raw BEGIN is not seen by Django
     if info is not None:
-        return bool(info.transaction_status != 0)
+        return bool(info.transaction_status == 0)
     if connection.vendor == "mysql":
         # Its client cannot tell, and the next BEGIN would commit what a raw BEGIN left. One round trip.
         connection.connection.rollback()
-        return False
-    return bool(getattr(connection.connection, "in_transaction", False))  # sqlite3
+        return True
+    return not getattr(connection.connection, "in_transaction", False)  # sqlite3

@@ -54,13 +54,18 @@ def _without_transaction(call: Callable[..., Any], *args: Any, **kwargs: Any) ->
     try:
         result = call(*args, **kwargs)
     finally:
-        left = clean_connections()
+        left = [each.alias for each in connections.all(initialized_only=True) if _is_in_transaction(each)]
+        clean_connections()
     if left:
         raise TransactionManagementError(
             f"A transaction on {', '.join(map(repr, left))} was left open and is rolled back: in an async task it must "
             "begin and end within one function. Put the work and its atomic() into one, and await sync_to_async of it."
         )
     return result
+
+
+def _is_in_transaction(connection: Any) -> bool:
+    return connection.connection is not None and (connection.in_atomic_block or not connection.autocommit)
 
 
 def _without_connection(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
