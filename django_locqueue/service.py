@@ -12,6 +12,7 @@ from django_locqueue.connections import close_connections
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
+AGAIN_SECONDS = 0.02  # longer than what news may be held back (store.notify)
 
 
 class Service:
@@ -27,6 +28,7 @@ class Service:
 
     def __init__(self) -> None:
         self._wake = threading.Event()
+        self._again = False
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.failures = 0  # passes that failed in a row
@@ -42,15 +44,17 @@ class Service:
         self._thread = threading.Thread(target=self._loop, name=f"locqueue-{self.name}", daemon=True)
         self._thread.start()
 
-    def wake(self) -> None:
-        """Begin the next pass now."""
+    def wake(self, *, again: bool = False) -> None:
+        """Begin the next pass now. ``again``: and one more a moment later, for what came with the same news."""
+        if again:
+            self._again = True
         if not self._wake.is_set():  # the loop clears it before a pass, so that pass will see what we woke it for
             self._wake.set()
 
     def stop(self, timeout: float | None = None) -> None:
         """End the loop after the pass it is in; wait for it. Safe twice, and before ``start``."""
         self._stopping = True
-        self._wake.set()
+        self.wake()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -70,6 +74,7 @@ class Service:
             connections.close_all()
 
     def _pass(self) -> float:
+        again, self._again = self._again, False
         try:
             delay = self.run_once()
         except Exception as error:
@@ -84,7 +89,7 @@ class Service:
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
-        return delay
+        return min(delay, AGAIN_SECONDS) if again else delay
 
 
 def describe(error: BaseException) -> str:

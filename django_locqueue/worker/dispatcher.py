@@ -66,6 +66,11 @@ class Dispatcher(Service):
     def _is_loop_hungry(self) -> bool:
         return self.room.is_mixed and self.pool.free_async > self.pool.async_concurrency // 2
 
+    def hear(self, queue_name: str) -> None:
+        """Something was enqueued there: look at once, and after a moment again for what came right behind it."""
+        self.claimer.hear(queue_name)
+        self.wake(again=True)
+
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
         self.give_back_unstarted(waited=LONGEST_UNSTARTED_SECONDS)

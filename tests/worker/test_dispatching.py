@@ -8,6 +8,7 @@ from django.db import OperationalError
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker import growth
+from django_locqueue.worker.claimer import MOST_HEARD
 from django_locqueue.worker.dispatcher import Dispatcher
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.pool import Pool
@@ -241,3 +242,41 @@ def test_no_thread_is_added_when_nothing_more_is_ready(growing):
     for _ in range(20):
         growing.dispatcher.run_once()
     assert growing.pool.size == 1
+
+
+def test_a_queue_that_was_heard_of_is_claimed_from_without_a_look_at_the_others(stage):
+    stage.dispatcher.run_once()
+    looked = len(stage.store.wanted)
+    stage.store.ready = [claimed(1, queue_name="mail")]
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+    assert len(stage.store.wanted) == looked + 1
+    assert stage.pool.busy == 1
+
+
+def test_what_was_heard_counts_for_one_pass(stage):
+    stage.dispatcher.run_once()
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+
+
+def test_others_are_looked_at_although_one_queue_is_heard_of_again_and_again(stage):
+    stage.dispatcher.run_once()
+    for _ in range(2 * MOST_HEARD + 2):
+        stage.dispatcher.hear("mail")
+        stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"] * 2 * MOST_HEARD
+    assert len(stage.store.wanted) == 1 + 2 * MOST_HEARD + 2
+
+
+def test_what_was_heard_does_not_go_before_what_is_already_waiting(stage):
+    stage.store.ready = [claimed(1), claimed(2), claimed(3)]
+    stage.dispatcher.run_once()
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert "mail" not in stage.store.claimed_from

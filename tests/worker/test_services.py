@@ -237,7 +237,7 @@ def test_maintenance_prunes_what_is_old(maintenance):
 def test_maintenance_sleeps_until_the_next_task_is_due(maintenance):
     maintenance.run_once()
     tasks.add.using(run_after=timezone.now() + timedelta(seconds=0.5)).enqueue(1)
-    assert maintenance.run_once() <= 0.5
+    assert maintenance.run_once() <= 0.501  # SQLite knows milliseconds only
 
 
 def test_a_worker_that_stops_and_was_given_up_makes_no_new_row(heartbeat):
