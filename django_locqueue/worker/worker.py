@@ -46,7 +46,7 @@ COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after th
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     name: str
-    threads: ThreadRange
+    threads: ThreadRange | int
     grace_seconds: float
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
@@ -67,8 +67,9 @@ class Worker:
         self.options = options
         self.executor = Executor(backend)
         self.announcer = Announcer()
+        self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
-            options.threads,
+            self.threads,
             self.executor,
             on_end=self._on_end,
             on_free=self._on_free,
@@ -242,7 +243,7 @@ class Worker:
             self.options.name,
             lease=conf.worker.LEASE_SECONDS,
             queues=",".join(_served(self.options)),
-            threads=self.options.threads.most,
+            threads=self.threads.most,
             version=__version__,
         )
         if self.options.table is not None:

@@ -5,16 +5,13 @@ import threading
 import pytest
 
 from django_locqueue.worker import worker as module
-from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 from tests import async_tasks, tasks
 from tests.running import our_backend
 
 
 def a_worker(**options):
-    return module.Worker(
-        our_backend(), WorkerOptions(**{"name": "w:1", "threads": ThreadRange(2, 2), "grace_seconds": 10, **options})
-    )
+    return module.Worker(our_backend(), WorkerOptions(**{"name": "w:1", "threads": 2, "grace_seconds": 10, **options}))
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ from django.utils import timezone
 
 from django_locqueue.management import banner
 from django_locqueue.models import Queue
-from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.running import our_backend
 
 
 def options(*queues, exclude=()):
-    return WorkerOptions(name="w:1", threads=ThreadRange(4, 4), grace_seconds=25, queues=queues, exclude_queues=exclude)
+    return WorkerOptions(name="w:1", threads=4, grace_seconds=25, queues=queues, exclude_queues=exclude)
 
 
 def start_line(given, processes=1):
