@@ -188,12 +188,12 @@ class Pool:
             return False  # withdrawn
         execution.began = time.monotonic()
         if self.table is not None:
-            self.table.mark(slot, execution.claimed.id)
+            self.table.mark(slot, execution.key)
         return True
 
     def _end(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
-            self.table.mark(slot, 0)
+            self.table.mark(slot)
         self.on_end(execution)
         self.ended += 1
         if slot < MOST_THREADS:

@@ -287,7 +287,7 @@ def test_the_supervisor_sees_which_async_tasks_run(make_stage, gate):
     stage.know(async_tasks.end_by, "return")
     keys = [stage.submit(async_tasks.wait_at_gate) for _ in range(3)]
     wait_until(lambda: len(gate.waiting) == 3)
-    assert table.running() == {id for id, _ in keys}
+    assert table.running() == set(keys)
     gate.open()
     assert stage.pool.wait_idle(10)
     assert table.running() == set()
