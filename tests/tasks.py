@@ -101,6 +101,14 @@ async def fail_async(text: str = "this task always fails") -> None:
     raise ValueError(text)
 
 
+barrier = threading.Barrier(1)
+
+
+@task
+def meet_at_barrier() -> None:
+    barrier.wait(30)
+
+
 @task
 def exit_with(code: Any = None) -> None:
     sys.exit(code)
