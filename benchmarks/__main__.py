@@ -7,9 +7,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks import database, machine, page, plot
 from benchmarks.product import KNOWN, Product, installed
@@ -51,34 +52,45 @@ def scale(options: argparse.Namespace) -> Scale:
 
 
 def measure(options: argparse.Namespace, command: str) -> Report:
-    products = [product for product in installed() if options.product in (None, product.name)]
     with ExitStack() as stack:
         server = None if options.no_postgres else stack.enter_context(database.postgres_server(options.postgres))
         report = Report(list(machine.description(server)), command)
-        for round_number in range(options.repeat):
+        for number in range(options.repeat):
             # All once, and then all again: what the machine has besides to do meets them alike.
-            for product in products:
-                columns = {f"{product.name}, PostgreSQL": database.postgres_database(server)} if server else {}
-                if not options.no_sqlite:
-                    columns[f"{product.name}, SQLite"] = database.sqlite_database()
-                for column, made in columns.items():
-                    say(f"round {round_number + 1}: {column}")
+            for column, product, made in sides(options, server):
+                say(f"round {number + 1}: {column}")
+                try:
                     with made as url:
-                        for line in lines(product, url, options):
-                            reading = json.loads(line)
+                        for reading in readings(product, url, options):
                             report.add(column, reading)
                             say(f"  {reading['measure']}: {reading['name']}  {reading['value']:,.2f} {reading['unit']}")
+                except subprocess.CalledProcessError as error:  # it has said why
+                    report.failed.append(column)
+                    say(f"  measured no further, since it ended with {error.returncode}")
     return report
 
 
-def lines(product: Product, url: str, options: argparse.Namespace) -> Iterator[str]:
+def sides(
+    options: argparse.Namespace, server: str | None
+) -> Iterator[tuple[str, Product, AbstractContextManager[str]]]:
+    """Yield each product on each database: the column's head, the product, and the database that is yet to be made."""
+    for product in installed():
+        if options.product in (None, product.name):
+            if server:
+                yield f"{product.name}, PostgreSQL", product, database.postgres_database(server)
+            if not options.no_sqlite:
+                yield f"{product.name}, SQLite", product, database.sqlite_database()
+
+
+def readings(product: Product, url: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield what the measures find. Raises CalledProcessError if one fails, after all that came before."""
     command = [sys.executable, "-m", "benchmarks.run", "--only", ",".join(options.only)]
     command += ["--scale", json.dumps(asdict(scale(options)))]
     env = {**os.environ, "BENCHMARK_PRODUCT": product.name, "BENCHMARK_DATABASE_URL": url}
     with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
-        yield from process.stdout or ()
+        yield from map(json.loads, process.stdout or ())
     if process.returncode:
-        raise SystemExit(f"Measuring {product.name} ended with {process.returncode}; what was wrong stands above.")
+        raise subprocess.CalledProcessError(process.returncode, command)
 
 
 def say(text: str) -> None:
@@ -86,7 +98,7 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.from_json:
         report = Report.read_json(options.from_json)
@@ -99,7 +111,8 @@ def main(arguments: list[str]) -> None:
         page.fill(DOCS / "benchmarks.md", report)
         for path in plot.write(report, DOCS / "benchmarks"):
             say(f"drawn: {path.relative_to(ROOT)}")
+    return 1 if report.failed else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

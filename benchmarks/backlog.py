@@ -46,7 +46,7 @@ def served(run: Run) -> float:
     run.table.settle()
     with Workers(run.product, run.product.best, leave_when_empty=True) as workers:
         workers.wait_for(lambda: run.table.has_finished(after=before))
-        workers.wait(run.scale.seconds)
+        workers.wait(run.scale.window_seconds)
     return run.table.rate(after=before)
 
 

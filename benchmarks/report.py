@@ -16,6 +16,7 @@ class Report:
     command: str
     values: dict[Key, dict[str, list[float]]] = field(default_factory=dict)  # by column: a product on a database
     series: dict[str, Sequence[float]] = field(default_factory=dict)  # the last round's, by name
+    failed: list[str] = field(default_factory=list)  # columns that were not measured to the end
 
     @property
     def columns(self) -> list[str]:

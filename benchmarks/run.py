@@ -37,7 +37,8 @@ class Reading:
 class Scale:
     """How much of everything."""
 
-    seconds: float = 5  # of enqueueing, and of serving from a backlog that is not emptied
+    seconds: float = 5  # of enqueueing
+    window_seconds: float = 6  # of serving from a backlog that need not become empty
     drain_share: float = 1
     latency_tasks: int = 500
     due_tasks: int = 20
@@ -48,7 +49,8 @@ class Scale:
 
 
 QUICK = Scale(
-    seconds=0.5,
+    seconds=1,
+    window_seconds=3,
     drain_share=0.03,
     latency_tasks=50,
     due_tasks=3,

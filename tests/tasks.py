@@ -101,6 +101,14 @@ async def fail_async(text: str = "this task always fails") -> None:
     raise ValueError(text)
 
 
+barrier = threading.Barrier(1)
+
+
+@task
+def meet_at_barrier() -> None:
+    barrier.wait(30)
+
+
 @task
 def exit_with(code: Any = None) -> None:
     sys.exit(code)
@@ -367,6 +375,15 @@ def run_until_asked_to_stop(context: Any) -> None:
 # -- for real processes: each writes a ledger, whose path it is given
 
 
+@task(takes_context=True)
+def note_the_stop(context: Any, ledger: str) -> None:
+    write_ledger(ledger, "start")
+    tick = threading.Event()
+    while not context.should_stop:
+        tick.wait(0.05)
+    write_ledger(ledger, str(context.execution.stop_reason))
+
+
 @task
 def note(ledger: str, text: str = "run") -> None:
     write_ledger(ledger, text)
@@ -386,3 +403,13 @@ def sleep_at_first(ledger: str, seconds: float) -> None:
     write_ledger(ledger, "start")
     if Path(ledger).read_text().splitlines().count("start") == 1:
         time.sleep(seconds)
+
+
+@task
+def open_transactions() -> list[str]:
+    return [each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block]
+
+
+@task(atomic=True)
+def open_transactions_atomically() -> list[str]:
+    return [each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block]

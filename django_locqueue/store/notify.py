@@ -33,8 +33,9 @@ FAILED_SECONDS = 60.0  # nothing is sent after a failure
 MOST_NAMES = 1000  # queues whose windows are remembered
 
 _NOTIFY = "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload"
-# The function and not the view pg_stat_activity, which joins two catalogues for columns that nobody asked for.
-_LOOK = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) WHERE application_name = %s)"
+# The function and not the view pg_stat_activity, which joins two catalogues for columns that nobody asked for. Any role
+# may see the name. A pooler can append the client's address to it.
+_LOOK = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) WHERE starts_with(application_name, %s))"
 _NOTIFY_AND_LOOK = f"SELECT pg_notify(%s, payload), ({_LOOK}) FROM unnest(%s::text[]) AS payload"
 
 

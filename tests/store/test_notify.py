@@ -167,6 +167,18 @@ def test_who_begins_to_listen_is_noticed(store):
         ear.connection.close()
 
 
+def test_who_listens_through_a_pooler_that_adds_an_address_is_noticed(store, django_assert_num_queries):
+    ear = store.listening_connection()
+    ear.settings_dict["OPTIONS"]["application_name"] += " - 127.0.0.1:6432"
+    ear.connect()
+    try:
+        tasks.add.enqueue(1)
+        with django_assert_num_queries(2):
+            tasks.configured.enqueue()
+    finally:
+        ear.close()
+
+
 def test_without_listen_nothing_is_sent(settings, ear, django_assert_num_queries):
     settings.LOCQUEUE = {"WORKER": {"LISTEN": False}}
     with django_assert_num_queries(1):
