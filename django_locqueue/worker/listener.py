@@ -94,11 +94,17 @@ class Listener(Service):
         if not self._is_deaf:
             logger.warning("New tasks are found by polling alone: LISTEN does not work here (%s).", reason)
         self._is_deaf = True
-        # The pooler would keep for its next client what listens on its side.
-        with suppress(Error), self._connection.cursor() as cursor:
-            cursor.execute("UNLISTEN *")
+        self._unlisten()
         self._close()
         return DEAF_SECONDS
+
+    def _unlisten(self) -> None:
+        """Leave no session that listens to the pooler's next client. Where nothing arrives, no answer need arrive."""
+        connection = self._connection.connection
+        with suppress(Exception):
+            connection.pgconn.send_query(b"UNLISTEN *")
+            connection.pgconn.flush()
+            self._bell.wait(ANSWER_SECONDS, connection)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
