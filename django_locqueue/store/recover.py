@@ -1,7 +1,7 @@
 """What keeps the queue going whoever dies: heartbeats, rescue, promotion, pruning."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -12,12 +12,13 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel, WorkerLost
-from django_locqueue.models import State, Task, TaskAttempt, Worker
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
-from django_locqueue.policies.outcome import class_path, shortened
+from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.store.base import StoreBase, repeated
+from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
 
@@ -82,6 +83,26 @@ class Recovering(StoreBase):
     def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
         self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
 
+    def confirm(self, ended: Sequence[tuple[Claimed, Outcome]]) -> dict[Key, State]:
+        """After an ack whose answer was lost: return the state of each task whose outcome was stored all the same.
+
+        Only the ack of a claim ends it without counting a crash or a new claim. A row that is gone was deleted by an
+        ack that keeps no row.
+        """
+        rows = self.tasks.filter(pk__in=[task.id for task, _ in ended])
+        found = {row[0]: row[1:] for row in rows.values_list("pk", "claim_no", "crashes", "state")}
+        confirmed = {}
+        for task, outcome in ended:
+            end = State(outcome.kind.value) if outcome.kind.value in FINISHED else None
+            if task.id not in found:
+                if not outcome.keep_row:
+                    confirmed[task.key] = end or State.CANCELLED
+                continue
+            claim_no, crashes, state = found[task.id]
+            if (claim_no, crashes) == (task.claim_no, task.crashes) and state != State.RUNNING and end in (None, state):
+                confirmed[task.key] = State(state)
+        return confirmed
+
     def asked_to_stop(self, worker_id: int) -> set[int]:
         """Return the ids of this worker's running tasks that someone cancelled."""
         asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
@@ -106,8 +127,10 @@ class Recovering(StoreBase):
         if not self._anything_to_rescue(time):
             return []
         with self.transaction():
-            # First a write: a SQLite transaction that begins by reading may not be allowed to write later.
-            self.workers.expired(time).update(stopped_at=time)
+            # Passed over where somebody holds the row: a sweep that waits would hold up promotion too.
+            expired = self.workers.expired(time).select_for_update(skip_locked=True)
+            if dead := list(expired.values_list("pk", flat=True)):
+                self.workers.filter(pk__in=dead).update(stopped_at=time)
             orphaned = self._orphaned()
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks

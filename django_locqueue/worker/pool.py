@@ -110,10 +110,10 @@ class Pool:
             return  # withdrawn
         execution.began = time.monotonic()
         if self.table is not None:
-            self.table.mark(slot, execution.claimed.id)
+            self.table.mark(slot, execution.key)
         self.executor.run(execution)
         if self.table is not None:
-            self.table.mark(slot, 0)
+            self.table.mark(slot)
         self.on_end(execution)
         self.ended += 1
         self._remove(execution)

@@ -49,6 +49,7 @@ class FakeStore:
         self.writes = []
         self.refused = set()
         self.refused_claims = set()
+        self.confirmed = set()
         self.cancelled = set()
         self.ack_failing = 0
         self.poison = set()
@@ -83,6 +84,9 @@ class FakeStore:
         if task.id in self.cancelled:
             return State.CANCELLED
         return State(outcome.kind) if outcome.kind in FINISHED else State.READY
+
+    def confirm(self, outcomes):
+        return {task.key: self._written(task, outcome) for task, outcome in outcomes if task.id in self.confirmed}
 
     def release(self, tasks, delay=0, now=None):
         self.released += tasks
