@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from django.db import Error, InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError, connections
 
 from django_locqueue.connections import close_connections
 from django_locqueue.service import Service, describe
@@ -50,6 +50,13 @@ class Listener(Service):
         self._bell.ring()
 
     def run_once(self, now: datetime | None = None) -> float:
+        try:
+            return self._hear()
+        except Exception:
+            self._close()
+            raise
+
+    def _hear(self) -> float:
         if self._connection is None:
             try:
                 self._listen()
@@ -59,7 +66,9 @@ class Listener(Service):
                 return self._deaf(describe(error))
         if time.monotonic() >= self._ping_at:
             self._ping()
+        self._pass_began = None  # to wait is what it is for; nobody shall break that off
         self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
+        self._pass_began = time.monotonic()
         for notification in self._connection.connection.notifies(timeout=0):
             if notification.channel == self._own_channel:
                 self._answer_by = math.inf
@@ -73,11 +82,9 @@ class Listener(Service):
             return 0
         return self._deaf("nothing arrives, as behind a pooler in transaction mode")
 
-    def on_failure(self, error: Exception) -> None:
-        self._close()
-
     def _listen(self) -> None:
         self._connection = self.store.listening_connection()
+        self._connections = [*connections.all(), self._connection]  # what is broken off if the server is silent
         with self._connection.cursor() as cursor:
             cursor.execute(f'LISTEN "{CHANNEL}"; LISTEN "{self._own_channel}"')
         self._ping_at = time.monotonic()
