@@ -69,7 +69,9 @@ class Listener(Service):
         self._pass_began = None  # to wait is what it is for; nobody shall break that off
         self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
         self._pass_began = time.monotonic()
-        for notification in self._connection.connection.notifies(timeout=0):
+        with self._connection.wrap_database_errors:
+            notifications = list(self._connection.connection.notifies(timeout=0))
+        for notification in notifications:
             if notification.channel == self._own_channel:
                 self._answer_by = math.inf
                 self.is_heard, self._is_deaf = True, False
