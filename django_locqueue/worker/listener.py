@@ -50,13 +50,6 @@ class Listener(Service):
         self._bell.ring()
 
     def run_once(self, now: datetime | None = None) -> float:
-        try:
-            return self._hear()
-        except Exception:
-            self._close()
-            raise
-
-    def _hear(self) -> float:
         if self._connection is None:
             try:
                 self._listen()
@@ -70,8 +63,8 @@ class Listener(Service):
         self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
         self._pass_began = time.monotonic()
         with self._connection.wrap_database_errors:
-            notifications = list(self._connection.connection.notifies(timeout=0))
-        for notification in notifications:
+            heard = list(self._connection.connection.notifies(timeout=0))
+        for notification in heard:
             if notification.channel == self._own_channel:
                 self._answer_by = math.inf
                 self.is_heard, self._is_deaf = True, False
@@ -83,6 +76,9 @@ class Listener(Service):
             self._close()
             return 0
         return self._deaf("nothing arrives, as behind a pooler in transaction mode")
+
+    def on_failure(self, error: Exception) -> None:
+        self._close()
 
     def _listen(self) -> None:
         self._connection = self.store.listening_connection()
