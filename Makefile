@@ -25,12 +25,12 @@ serve: $(READY) ## the same, and it stays up: shop, admin and worker until Ctrl+
 test: $(READY) $(if $(TEST_MYSQL_URL),$(MYSQL_READY)) ## the tests on SQLite and PostgreSQL, and on MariaDB if TEST_MYSQL_URL is set
 	@$(BIN)/python -m tests $(ARGS)
 
-bench: $(READY) ## measure the queue (and django-tasks-db, if it is installed), and print a table; ARGS="--quick"
-	@$(BIN)/python -m benchmarks $(ARGS)
-
 faults: $(READY) ## kill, stop and cut off workers and databases under load, for minutes; ARGS="kill-worker --seconds 60"
 	@$(BIN)/python -m tests.faults $(ARGS)
 	@$(if $(ARGS),,$(BIN)/python -m tests.faults --database sqlite)
+
+bench: $(READY) ## measure the queue (and django-tasks-db, if it is installed), and print a table; ARGS="--quick"
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(READY) ## style, types, layers, and that no migration is missing
 	@$(BIN)/ruff check --quiet .

@@ -36,8 +36,6 @@ def counted_transactions() -> int:
     if connection.vendor != "postgresql":
         return 0
     with connection.cursor() as cursor:
-        if connection.pg_version >= 150000:  # type: ignore[attr-defined]
-            cursor.execute("SELECT pg_stat_force_next_flush()")
         cursor.execute("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
         return int(cursor.fetchone()[0])
 
