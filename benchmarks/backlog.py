@@ -31,13 +31,13 @@ def pile_up(run: Run, kind: str, size: int) -> None:
     if not size:
         return
     if kind == "scheduled":
-        noop.using(run_after=datetime.now(UTC) + timedelta(days=1)).enqueue(0)
+        result = noop.using(run_after=datetime.now(UTC) + timedelta(days=1)).enqueue(0)
     else:
-        noop.enqueue(0)
+        result = noop.enqueue(0)
     if kind == "finished":
         with Workers(run.product, run.product.defaults, leave_when_empty=True) as workers:
             workers.wait()
-    run.table.copy(size - 1)
+    run.table.copy(result, size - 1)
 
 
 def served(run: Run) -> float:

@@ -24,4 +24,4 @@ def drained(run: Run, definition: Any, configuration: Configuration, count: int)
     with Workers(run.product, configuration, leave_when_empty=True) as workers:
         if not workers.wait():
             raise RuntimeError(f"{run.product.name} did not finish {count} tasks in time.")
-    return run.table.rate()
+    return run.table.rate(expected=count)

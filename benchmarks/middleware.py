@@ -1,7 +1,5 @@
 """What the access log adds to a request.
 
-    python -m benchmarks.middleware [requests]
-
 Handlers of the same plain view in one process, without and with the middleware, called in turns so that the machine's
 moods meet them alike. A third has a middleware that does nothing: what Django takes for any. Buffered mode; the thread
 sends its batches to nowhere, which leaves what a request pays and what the thread takes from the same interpreter, but
@@ -27,7 +25,6 @@ from benchmarks.worker import ROOT
 
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 IDLE = f"{__name__}.idle"
-REQUESTS = 20_000
 VISITORS = 250
 
 
@@ -49,7 +46,7 @@ def readings(run: Run) -> Iterator[Reading]:
     """In a process with settings of its own."""
     if run.product is not LOCQUEUE:
         return
-    command = [sys.executable, "-m", "benchmarks.middleware", str(run.scale.requests), "--json"]
+    command = [sys.executable, "-m", "benchmarks.middleware", str(run.scale.requests)]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
     for name, value in json.loads(done.stdout).items():
         yield Reading("middleware", name, "µs/request", value)
@@ -99,10 +96,6 @@ def microseconds(answer: Any, number: int) -> float:
     return taken * 1e6
 
 
-def percentile_99(times: list[float]) -> float:
-    return statistics.quantiles(times, n=100)[98]
-
-
 def measure(requests: int) -> dict[str, list[float]]:
     """Return the microseconds of each request, by what it passed through."""
     from django_locqueue.accesslog.recorder import recorder
@@ -120,24 +113,14 @@ def measure(requests: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    numbers = [int(argument) for argument in sys.argv[1:] if argument.isdecimal()]
-    requests = numbers[0] if numbers else REQUESTS
     configure()
-    times = measure(requests)
-    median = {name: statistics.median(taken) for name, taken in times.items()}
-    added, ours = median["with"] - median["without"], median["with"] - median["idle"]
-    if "--json" in sys.argv:
-        told = {"a request without it": median["without"], "added": added, "more than one that does nothing": ours}
-        sys.stdout.write(json.dumps(told))
-        return
-    lines = [
-        f"{requests} requests each; Python {sys.version.split()[0]}, Django {django.__version__}",
-        f"{'':10}{'median':>12}{'p99':>12}",
-        *(f"{name:10}{median[name]:9.1f} us{percentile_99(taken):9.1f} us" for name, taken in times.items()),
-        f"{'added':10}{added:9.1f} us",
-        f"{'by us':10}{ours:9.1f} us",
-    ]
-    sys.stdout.write("\n".join([*lines, ""]))
+    median = {name: statistics.median(times) for name, times in measure(int(sys.argv[1])).items()}
+    told = {
+        "a request without it": median["without"],
+        "added": median["with"] - median["without"],
+        "more than one that does nothing": median["with"] - median["idle"],
+    }
+    sys.stdout.write(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def _snapshot(report: Report) -> Any:
 def _dress(panel: Any, title: str, below: str) -> None:
     panel.set_title(title, fontsize=11, loc="left")
     panel.set_xlabel(below)
-    panel.set_ylim(bottom=0)
+    panel.set_ylim(0, 1.05 * panel.get_ylim()[1])
     panel.yaxis.set_major_formatter("{x:,.0f}")
     panel.grid(axis="y", color=GREY, alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)

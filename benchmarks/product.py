@@ -1,6 +1,6 @@
 """What is measured: this queue, and peers that implement the same framework and are installed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -20,13 +20,14 @@ class Product:
     app: str
     backend: str
     model: str  # of the rows with finished_at
+    succeeded: Mapping[str, str]  # a filter of these rows, so that their index serves it
     worker: Sequence[str]
     leave_when_empty: str  # the worker's option
     defaults: Configuration
     best: Configuration
     has_bulk: bool
     drain_tasks: int  # so that a drain takes some seconds
-    new_key: dict[str, str]  # by vendor: SQL for the primary key of a copied row; none: the database counts
+    new_key: Mapping[str, str]  # by vendor: SQL for the primary key of a copied row; none: the database counts
 
 
 LOCQUEUE = Product(
@@ -34,6 +35,7 @@ LOCQUEUE = Product(
     app="django_locqueue",
     backend="django_locqueue.backend.LocQueueBackend",
     model="locqueue.Task",
+    succeeded={"state": "successful"},
     worker=("runqueue", "-v", "0"),
     leave_when_empty="--drain",
     defaults=Configuration(),
@@ -48,6 +50,7 @@ DJANGO_TASKS_DB = Product(
     app="django_tasks_db",
     backend="django_tasks_db.DatabaseBackend",
     model="django_tasks_database.DBTaskResult",
+    succeeded={"status": "SUCCESSFUL"},
     worker=("db_worker", "-v", "0", "--no-startup-delay"),
     leave_when_empty="--batch",
     defaults=Configuration(),

@@ -53,9 +53,9 @@ def served_each_second(run: Run, held: AbstractContextManager[None]) -> list[flo
     with held, Workers(run.product, run.product.best) as workers:
         workers.wait_for(table.has_finished)
         time.sleep(VISIBLE.total_seconds())
-        edge, ends_at = now() - VISIBLE, time.monotonic() + run.scale.snapshot_seconds
-        while time.monotonic() < ends_at:
-            time.sleep(1)
+        edge, began = now() - VISIBLE, time.monotonic()
+        for second in range(1, int(run.scale.snapshot_seconds) + 1):
+            time.sleep(max(0.0, began + second - time.monotonic()))
             workers.check()
             before, edge = edge, now() - VISIBLE
             served = table.finished(before, edge)
