@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import Error, connections
 
-from django_locqueue.connections import close_connections
+from django_locqueue.connections import close_connections, return_to_pool
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -81,6 +81,7 @@ class Service:
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
+        return_to_pool()
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
