@@ -101,6 +101,14 @@ async def fail_async(text: str = "this task always fails") -> None:
     raise ValueError(text)
 
 
+barrier = threading.Barrier(1)
+
+
+@task
+def meet_at_barrier() -> None:
+    barrier.wait(30)
+
+
 @task
 def exit_with(code: Any = None) -> None:
     sys.exit(code)
@@ -365,6 +373,15 @@ def run_until_asked_to_stop(context: Any) -> None:
 
 
 # -- for real processes: each writes a ledger, whose path it is given
+
+
+@task(takes_context=True)
+def note_the_stop(context: Any, ledger: str) -> None:
+    write_ledger(ledger, "start")
+    tick = threading.Event()
+    while not context.should_stop:
+        tick.wait(0.05)
+    write_ledger(ledger, str(context.execution.stop_reason))
 
 
 @task

@@ -1,7 +1,7 @@
 """A small table in shared memory: which tasks a worker process really runs at this moment.
 
-The process writes it as its threads begin and end tasks; its supervisor reads it when the process has died. Only
-those tasks are charged a crash; what was claimed and waited goes back free.
+The process writes it as its threads and its event loop begin and end tasks; its supervisor reads it when the process
+has died. Only those tasks are charged a crash; what was claimed and waited goes back free.
 """
 
 import mmap
@@ -9,17 +9,23 @@ import os
 import struct
 import tempfile
 
+from django_locqueue.store import Key
+
 _number = struct.Struct("<q")
-CAPACITY = 512  # slots of one process
+_entry = struct.Struct("<qq")  # a task's id and the number of its claim
+NOTHING: Key = (0, 0)
+MOST_THREADS = 512  # of one process
+MOST_ASYNC = 10_000  # tasks on its event loop
+CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
 
 
 class SlotTable:
-    """``mark(slot, task_id)`` when a task begins, with 0 when it ends. ``worker_id``: the process's worker row.
+    """``mark(slot, key)`` when a task begins, without a key when it ends. ``worker_id``: the process's worker row.
 
     ``parent``: the pid of the supervisor that reads it.
     """
 
-    SIZE = _number.size * (CAPACITY + 1)
+    SIZE = _number.size + _entry.size * CAPACITY
 
     def __init__(self, descriptor: int, parent: int = 0) -> None:
         self.descriptor = descriptor
@@ -42,12 +48,12 @@ class SlotTable:
     def worker_id(self, worker_id: int) -> None:
         _number.pack_into(self._memory, 0, worker_id)
 
-    def mark(self, slot: int, task_id: int) -> None:
-        _number.pack_into(self._memory, (slot + 1) * _number.size, task_id)
+    def mark(self, slot: int, key: Key = NOTHING) -> None:
+        _entry.pack_into(self._memory, _number.size + slot * _entry.size, *key)
 
-    def running(self) -> set[int]:
-        """Return the ids of the tasks that run."""
-        return {task_id for (task_id,) in _number.iter_unpack(self._memory[_number.size :]) if task_id}
+    def running(self) -> set[Key]:
+        """Return the keys of the tasks that run. One that a death has torn names no claim, and nobody is charged."""
+        return set(_entry.iter_unpack(self._memory[_number.size :])) - {NOTHING}
 
     def clear(self) -> None:
         self._memory[:] = bytes(self.SIZE)
