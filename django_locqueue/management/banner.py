@@ -77,10 +77,11 @@ def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> 
     wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
     if executor.migration_plan(wanted):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
-    if (most := most_pooled(connection)) is not None and most < options.threads + OF_ITS_OWN:
+    needed = ThreadRange.of(options.threads).most + OF_ITS_OWN
+    if (most := most_pooled(connection)) is not None and most < needed:
         yield (
             f"The connection pool of “{store.alias}” has {most} connections, and this worker needs "
-            f'{options.threads + OF_ITS_OWN}: raise "max_size" in OPTIONS["pool"], or tasks will wait for each other.'
+            f'{needed}: raise "max_size" in OPTIONS["pool"], or tasks will wait for each other.'
         )
     if settings.DEBUG:
         restarts = ", and the worker restarts when code changes" if reloads else ""
