@@ -215,11 +215,11 @@ class Recovering(StoreBase):
         )
         if not rows:
             return None
-        first: Any
-        first, database_now = map(self.load_time, rows[0])
+        times: list[Any] = [self.load_time(value) for value in rows[0]]
+        first, database_now = times
         if first is None:  # no time at all, edited by hand
             return 0.0
-        return (first - (database_now if now is None else clock.storable(now))).total_seconds()
+        return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
 
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
