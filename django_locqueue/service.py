@@ -16,6 +16,15 @@ logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
 AGAIN_SECONDS = 0.02  # longer than what news may be held back (store.notify)
+LARGEST_SHARE = 0.05
+
+
+def rest_after(seconds: float) -> float:
+    """Return the pause after a search that took so long: it may take a twentieth of the time.
+
+    Where an old transaction keeps the database from forgetting what ended, a search reads past all of it.
+    """
+    return seconds * (1 / LARGEST_SHARE - 1)
 
 
 class Service:

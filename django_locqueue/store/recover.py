@@ -104,10 +104,14 @@ class Recovering(StoreBase):
                 confirmed[task.key] = State(state)
         return confirmed
 
-    def asked_to_stop(self, worker_id: int) -> set[int]:
-        """Return the ids of this worker's running tasks that someone cancelled."""
-        asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
-        return set(asked.values_list("pk", flat=True))
+    def asked_to_stop(self, running: Sequence[Key]) -> set[int]:
+        """Return the ids of those of a worker's running tasks that someone cancelled.
+
+        By their ids, and not by the worker: the index of what runs keeps all that it has run of late, for as long as
+        any transaction can see it so.
+        """
+        asked = self.by_key([task_id for task_id, _ in running], State.RUNNING).filter(cancel_requested=True)
+        return {task_id for task_id, claim_no in asked.values_list("pk", "claim_no") if (task_id, claim_no) in running}
 
     @repeated
     def rescue(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
-from django_locqueue.service import IDLE_SECONDS, Service
+from django_locqueue.service import IDLE_SECONDS, Service, rest_after
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
@@ -145,11 +145,13 @@ class Dispatcher(Service):
         This worker lives and beats, so nobody would ever rescue it. After a claim that failed, and once in a lease:
         where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
+        began = time.monotonic()
         held = self.store.held(owner.id)
         known = {execution.key for execution in (*self.pool.executions, *self._suspects)}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
-        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
+        ended = time.monotonic()
+        self._reconcile_at = ended + max(conf.worker.LEASE_SECONDS, rest_after(ended - began))
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

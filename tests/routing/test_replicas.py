@@ -18,6 +18,7 @@ from django_locqueue.models import Queue, State, Task, TaskAttempt, Worker
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.accesslog.conftest import a_hit
@@ -87,11 +88,11 @@ def test_promotion_rescue_and_pruning_work_there(project, traffic):
 def test_the_heartbeat_beats_there(project, traffic):
     store = our_backend().store
     heartbeat = Heartbeat(
-        store, Pool(1, None, on_end=None, on_free=None), lambda: store.register_worker("w:1", lease=30)
+        store, Pool(ThreadRange(1, 1), None, on_end=None, on_free=None), lambda: store.register_worker("w:1", lease=30)
     )
     heartbeat.run_once()
     heartbeat.run_once()
-    heartbeat.look_for_cancelled()
+    store.asked_to_stop([(1, 1)])
     assert Worker.objects.get().heartbeat_at is not None
     assert traffic.goes_only_to(project)
 

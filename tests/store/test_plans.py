@@ -176,8 +176,9 @@ def test_the_page_of_retried_tasks_reads_its_index(store: Store):
     assert cheap(plan_of(lambda: list(Task.objects.retried().order_by("-id")[:100]), "SELECT"), "locqueue_task_retried")
 
 
-def test_what_a_worker_is_asked_to_stop_is_found_in_the_running_index(store: Store, tasks: list[Claimed]):
-    assert cheap(plan_of(lambda: store.asked_to_stop(1), "SELECT"), "locqueue_task_running")
+def test_what_a_worker_is_asked_to_stop_is_found_by_its_ids(store: Store, tasks: list[Claimed]):
+    plan = plan_of(lambda: store.asked_to_stop([task.key for task in tasks]), "SELECT")
+    assert cheap(plan, "locqueue_task_pkey" if connection.vendor == "postgresql" else "INTEGER PRIMARY KEY")
 
 
 def by_primary_key(verb: Callable[[], Any]) -> bool:
