@@ -81,3 +81,20 @@ def test_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept)
     assert worker.wait() == 0
     assert not Task.objects.exclude(state="successful").exists()
     wait_until(lambda: sessions() <= before, timeout=5)
+
+
+def test_no_transaction_is_left_open_while_a_task_runs_and_while_nothing_does(run_worker, ledger):
+    """E6. The server ends each session that is idle in a transaction for half a second, and the worker notices none."""
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL ends such sessions")
+    strict = {"OPTIONS": {"options": "-c idle_in_transaction_session_timeout=500"}}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.settings_connections", "TEST_CONNECTIONS": json.dumps(strict)}
+    worker = run_worker(env=environment)
+    result = tasks.note_and_sleep.enqueue(ledger.path, 1.5)
+    wait_until(lambda: Task.objects.get(pk=result.id).state == "successful", worker)
+    again = tasks.note_and_sleep.enqueue(ledger.path, 0.7)  # after some idle polls
+    wait_until(lambda: Task.objects.get(pk=again.id).state == "successful", worker)
+    worker.signal()
+    assert worker.wait() == 0
+    assert "goes on trying" not in worker.output, worker.output
+    assert len(ledger.lines) >= 2
