@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import Error, connections
+from django.db import Error, connections, reset_queries
 
 from django_locqueue.connections import break_off, close_connections, return_to_pool
 
@@ -118,6 +118,7 @@ class Service:
         return_to_pool()
         self._pass_began = None
         self._broken_off = 0
+        reset_queries()  # which pile up with DEBUG
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
