@@ -24,7 +24,7 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``is_ending(task)``: its
-    outcome is known and waits to be stored.
+    outcome is known and waits to be stored. ``most_tasks``: it claims no more than that in all.
     """
 
     name = "dispatcher"
@@ -39,6 +39,7 @@ class Dispatcher(Service):
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
+        most_tasks: int | None = None,
     ) -> None:
         super().__init__()
         self.store = store
@@ -48,6 +49,7 @@ class Dispatcher(Service):
         self.is_ending = is_ending
         self.queues = queues
         self.exclude_queues = exclude_queues
+        self.most_tasks = most_tasks
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
@@ -70,7 +72,10 @@ class Dispatcher(Service):
             return self.least
         if self.failures:
             self._release_unknown(owner)
-        room = self.pool.size + self._ahead - self.pool.busy
+        busy = self.pool.busy
+        room = self.pool.size + self._ahead - busy
+        if self.most_tasks is not None:  # `busy` was read first: a task that ends now counts twice, and not never
+            room = min(room, self.most_tasks - self.pool.ended - busy)
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS

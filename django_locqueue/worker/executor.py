@@ -3,9 +3,12 @@
 import contextvars
 import json
 import logging
+import math
 import os
 import random
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,13 +22,14 @@ from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections
 from django_locqueue.definition import TaskDefinition, resolve
 from django_locqueue.endings import send_finished
-from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask
+from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
+from django_locqueue.worker import deadline
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
 logger = logging.getLogger("django_locqueue.task")
@@ -34,12 +38,16 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 
 
 class Executor:
-    """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend."""
+    """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    def __init__(self, backend: LocQueueBackend) -> None:
+    ``watch(execution)`` is called when a function begins that has a deadline.
+    """
+
+    def __init__(self, backend: LocQueueBackend, watch: deadline.Watch = lambda execution: None) -> None:
         self.backend = backend
         self._pid = os.getpid()
         self.store = backend.store
+        self.watch = watch
         self._backends: dict[str, LocQueueBackend] = {}
 
     def backend_of(self, claimed: Claimed) -> LocQueueBackend:
@@ -63,9 +71,6 @@ class Executor:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
             outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         execution.outcome = self._with_retention(execution, outcome)
-        if os.getpid() != self._pid:
-            # The task forked, and its child came out of the task: it must not go on as a second worker.
-            os._exit(1)
         execution.ended = time.monotonic()
         clean_connections()
 
@@ -96,11 +101,25 @@ class Executor:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
-        perform = partial(definition.call, *args, **kwargs)
+        perform = partial(self._call, execution, definition, args, kwargs)
         options = definition if isinstance(definition, TaskDefinition) else None
         if options and options.atomic:
             return self._perform_atomic(execution, options, perform)
         return self._perform(execution, options, perform)
+
+    def _call(self, execution: Execution, definition: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        timeout = definition.timeout if isinstance(definition, TaskDefinition) else None
+        if timeout is None:
+            timeout = self.backend_of(execution.claimed).timeout
+        try:
+            if timeout is None or timeout == math.inf:
+                return definition.call(*args, **kwargs)
+            return deadline.call(execution, definition, args, kwargs, timeout, self.watch)
+        finally:
+            if os.getpid() != self._pid:
+                # The task forked, and its child comes out of the function: it must not go on as a second worker, nor
+                # commit on the connection that it shares with its parent.
+                os._exit(1)
 
     def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
         try:
@@ -172,6 +191,23 @@ class Executor:
             return float(backoff)
         tried = execution.claimed.attempt - execution.claimed.crashes
         return retry.exponential(tried, {**defaults, **(backoff or {})})
+
+    def give_up(self, execution: Execution) -> Execution:
+        """Return the end of a run that its timeout could not stop. The run goes on, and its own end is void."""
+        claimed = execution.claimed
+        error = TaskTimeout(execution.timeout)
+        if (frame := sys._current_frames().get(execution.ident)) is not None:
+            error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
+        try:
+            definition = resolve(claimed.task_path)
+        except UnknownTask:  # it was there when the run began
+            definition = None
+        options = definition if isinstance(definition, TaskDefinition) else None
+        given_up = Execution(claimed, result=execution.result, claimed_at=execution.claimed_at, began=execution.began)
+        outcome = contextvars.Context().run(self._after_error, given_up, options, error)
+        given_up.outcome = self._with_retention(given_up, outcome)
+        given_up.ended = time.monotonic()
+        return given_up
 
     def finish(self, execution: Execution) -> None:
         """Tell Django's receivers that a task has ended, as its own backends do."""

@@ -43,15 +43,20 @@ class Pool:
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
         self._executions: dict[tuple[int, int], Execution] = {}
+        # The slots of those that run. Who takes one out ends it, the thread or who gives it up: `pop` is one step.
+        self._slots: dict[tuple[int, int], int] = {}
         self._changed = threading.Condition()
-        self._threads: list[threading.Thread] = []
+        self._threads: list[threading.Thread] = []  # by slot
+        self._stuck: list[threading.Thread] = []
         self.ended = 0  # runs that have ended, ever
 
     def start(self) -> None:
-        for slot in range(self.size):
-            thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._threads = [self._started(slot) for slot in range(self.size)]
+
+    def _started(self, slot: int) -> threading.Thread:
+        thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
+        thread.start()
+        return thread
 
     @property
     def busy(self) -> int:
@@ -91,6 +96,25 @@ class Pool:
     def dead_threads(self) -> int:
         return sum(not thread.is_alive() for thread in self._threads)
 
+    @property
+    def stuck(self) -> int:
+        """Threads that are still in a task which was given up."""
+        self._stuck = [thread for thread in self._stuck if thread.is_alive()]
+        return len(self._stuck)
+
+    def give_up(self, execution: Execution, end: Execution) -> bool:
+        """Let ``end`` be the end of a task that does not end, and give its slot to a new thread. False: it has ended.
+
+        Its own thread is left alone; when it comes back some day, it finds its place taken and ends.
+        """
+        slot = self._slots.pop(execution.key, None)
+        if slot is None:
+            return False
+        self._stuck.append(self._threads[slot])
+        self._finish(end, slot)
+        self._threads[slot] = self._started(slot)
+        return True
+
     def withdraw(self, *, waited: float) -> list[Execution]:
         """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
         before = time.monotonic() - waited
@@ -101,14 +125,23 @@ class Pool:
             self._changed.notify_all()
         return late
 
-    def _run(self, execution: Execution, slot: int) -> None:
+    def _run(self, execution: Execution, slot: int) -> bool:
+        """Return False if the task was given up meanwhile."""
         with self._changed:
             if execution.key not in self._executions:
-                return  # withdrawn
+                return True  # withdrawn
             execution.began = time.monotonic()
+        execution.ident = threading.get_ident()
+        self._slots[execution.key] = slot
         if self.table is not None:
             self.table.mark(slot, execution.claimed.id)
         self.executor.run(execution)
+        if self._slots.pop(execution.key, None) is None:
+            return False
+        self._finish(execution, slot)
+        return True
+
+    def _finish(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
             self.table.mark(slot, 0)
         self.on_end(execution)
@@ -131,7 +164,8 @@ class Pool:
                     return
                 try:
                     self.between_tasks()
-                    self._run(work, slot)
+                    if not self._run(work, slot):
+                        return  # another thread has the slot
                 except BaseException:
                     logger.exception("A fault outside any task; the slot goes on.")
         finally:
