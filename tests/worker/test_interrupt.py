@@ -2,10 +2,14 @@
 
 import sys
 import threading
+import time
+from functools import partial
 
 import pytest
 
 from django_locqueue.worker.interrupt import Interruptible
+
+MOST_CALLS = 1_000_000
 
 
 class Interruption(Exception):
@@ -84,19 +88,25 @@ def test_the_error_of_a_call_is_its_own():
 
 
 def test_an_interruption_that_comes_late_disturbs_nothing_that_follows(in_background):
-    # Both threads are switched as often as Python can, so that interruptions come at every point of a call's end.
-    calls, seen, ended = [Interruptible() for _ in range(20_000)], {"value": 0, "interrupted": 0}, threading.Event()
-    present = [calls[0]]
+    # Both threads are switched as often as Python can, so that interruptions come at many points of a call's end.
+    seen, present, ended = {"value": 0, "interrupted": 0}, [Interruptible()], threading.Event()
+
+    def compute(number):
+        for _ in range(number % 4):
+            time.sleep(0)  # the other thread has its turn
+        return number
 
     def work():
         try:
-            for number, call in enumerate(calls):
-                present[0] = call
+            for number in range(MOST_CALLS):
+                present[0] = Interruptible()
                 try:
-                    assert call.call(lambda: number) == number  # noqa: B023
+                    assert present[0].call(partial(compute, number)) == number
                     seen["value"] += 1
                 except Interruption:
                     seen["interrupted"] += 1
+                if min(seen.values()) > 1000:
+                    break
         finally:
             ended.set()
         return "undisturbed"
@@ -110,6 +120,4 @@ def test_an_interruption_that_comes_late_disturbs_nothing_that_follows(in_backgr
         assert end() == "undisturbed"
     finally:
         sys.setswitchinterval(before)
-    assert sum(seen.values()) == len(calls)
-    assert seen["value"]
-    assert seen["interrupted"]
+    assert min(seen.values()) > 1000, f"too few of one kind to say anything: {seen}"

@@ -37,7 +37,9 @@ def serving():
     running = []
 
     def start(**options):
-        worker = module.Worker(our_backend(), WorkerOptions(**{"name": "w", "threads": 1, "grace_seconds": 5, **options}))
+        worker = module.Worker(
+            our_backend(), WorkerOptions(**{"name": "w", "threads": 1, "grace_seconds": 5, **options})
+        )
         codes = []
         thread = threading.Thread(target=lambda: codes.append(worker.run()), name="test-worker")
         thread.start()
