@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
-from django_locqueue.connections import clean_connections
+from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
@@ -63,6 +63,7 @@ class Executor:
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
+        close_cut_connections()
         try:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.

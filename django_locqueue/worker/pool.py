@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from django.db import connections
 
 from django_locqueue.connections import close_old_connections
+from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
@@ -153,6 +154,7 @@ class Pool:
         self.on_free()
 
     def _work(self, slot: int) -> None:
+        watch_this_thread()
         try:
             while True:
                 try:
