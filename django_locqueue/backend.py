@@ -1,10 +1,11 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
+import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.conf import settings
@@ -31,6 +32,7 @@ OPTIONS: Mapping[str, Any] = {
 ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
 MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
 MOST_DAYS = 36_500
+MOST_VALID = 1000  # definitions that a backend remembers
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -48,6 +50,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
         # A backend can be made of any settings: the system check that says what is wrong with them needs one to ask.
         super().__init__(alias, {**params, "QUEUES": _queue_names(params)})
         self.params = params
+        self._valid: dict[int, Any] = {}
 
     @property
     def store(self) -> Store:
@@ -81,6 +84,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """Seconds that a try may take where the definition says nothing."""
         return self._option("TIMEOUT")  # type: ignore[no-any-return]
 
+    @cached_property
+    def forgotten(self) -> frozenset[str]:
+        """The states whose rows are deleted at once."""
+        return frozenset(state for state, days in self.retention.items() if days == 0)
+
     def _option(self, name: str) -> Any:
         return self.options.get(name, OPTIONS[name])
 
@@ -107,25 +115,27 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
         Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
         """
-        self.validate_task(task)
-        enqueued = self.store.enqueue(self._call(task, args, kwargs))
+        self._validate_once(task)
+        enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
-        compat.task_enqueued.send(type(self), task_result=result)
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            compat.task_enqueued.send(type(self), task_result=result)
         return result
 
     def enqueue_many(
         self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> list[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
-        self.validate_task(task)
+        self._validate_once(task)
         calls = pairs(calls)
-        stored = self.store.enqueue_many([self._call(task, args, kwargs) for args, kwargs in calls])
+        stored = self.store.enqueue_many(list(self._calls(task, calls)))
         results = [
             new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
             for enqueued, (args, kwargs) in zip(stored, calls, strict=True)
         ]
-        for result in results:
-            compat.task_enqueued.send(type(self), task_result=result)
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            for result in results:
+                compat.task_enqueued.send(type(self), task_result=result)
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
@@ -150,18 +160,28 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
         return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
 
-    def _call(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    def _validate_once(self, task: Any) -> None:
+        """Validate a definition at its first call; neither it nor the settings of this backend ever change."""
+        if self._valid.get(id(task)) is not task:
+            self.validate_task(task)
+            if len(self._valid) >= MOST_VALID:  # `using()` makes a new one at each call
+                self._valid.clear()
+            self._valid[id(task)] = task
+
+    def _calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         options = task if isinstance(task, TaskDefinition) else None
-        return Call(
-            task_path=task.module_path,
-            args_kwargs=payload.dump_call(args, kwargs, lambda position: argument_name(task, position)),
-            queue_name=task.queue_name,
-            priority=task.priority,
-            run_after=None if task.run_after is None else clock.storable(task.run_after),
-            max_attempts=(options and options.max_attempts) or self.max_attempts,
-            backend_alias=self.alias,
-            metadata=payload.dump(options.metadata) if options and options.metadata else None,
-        )
+        name_of = partial(argument_name, task)
+        same = {
+            "task_path": task.module_path,
+            "queue_name": task.queue_name,
+            "priority": task.priority,
+            "run_after": None if task.run_after is None else clock.storable(task.run_after),
+            "max_attempts": (options and options.max_attempts) or self.max_attempts,
+            "backend_alias": self.alias,
+            "metadata": payload.dump(options.metadata) if options and options.metadata else None,
+        }
+        for args, kwargs in calls:
+            yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
 
 
 def _queue_names(params: Mapping[str, Any]) -> list[str]:

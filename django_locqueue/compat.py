@@ -3,7 +3,10 @@
 Names are those of Django; the backport calls two of its exceptions differently.
 """
 
+import logging
+
 from django.core.exceptions import ImproperlyConfigured
+from django.dispatch import Signal
 
 try:
     from django.tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, TaskResultStatus, task_backends
@@ -19,7 +22,14 @@ try:
         TaskResult,
     )
     from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist, TaskResultMismatch
-    from django.tasks.signals import task_enqueued, task_finished, task_started
+    from django.tasks.signals import (
+        log_task_enqueued,
+        log_task_finished,
+        log_task_started,
+        task_enqueued,
+        task_finished,
+        task_started,
+    )
     from django.utils.json import normalize_json
 except ImportError:
     try:
@@ -45,7 +55,14 @@ except ImportError:
             TaskResultDoesNotExist,
             TaskResultMismatch,
         )
-        from django_tasks.signals import task_enqueued, task_finished, task_started
+        from django_tasks.signals import (  # type: ignore[assignment]
+            log_task_enqueued,
+            log_task_finished,
+            log_task_started,
+            task_enqueued,
+            task_finished,
+            task_started,
+        )
         from django_tasks.utils import normalize_json
     except ImportError as error:
         raise ImproperlyConfigured(
@@ -54,6 +71,26 @@ except ImportError:
 
 IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
 LOGGER_NAME = "django.tasks" if IS_DJANGO else "django_tasks"
+
+_logger = logging.getLogger(LOGGER_NAME)
+_own_receivers = {
+    task_enqueued: id(log_task_enqueued),
+    task_started: id(log_task_started),
+    task_finished: id(log_task_finished),
+}
+
+
+def is_heard(signal: Signal, level: int) -> bool:
+    """Whether anybody would notice a signal that the framework logs at ``level``.
+
+    Its own receiver, which writes a log line, is always connected; where that is the only one and nobody reads the
+    line, the signal and the result that it carries need not be made.
+    """
+    receivers = signal.receivers
+    if len(receivers) != 1 or receivers[0][0][0] != _own_receivers[signal]:
+        return bool(receivers)
+    return _logger.isEnabledFor(level)
+
 
 __all__ = [
     "DEFAULT_TASK_BACKEND_ALIAS",
@@ -73,6 +110,7 @@ __all__ = [
     "TaskResultDoesNotExist",
     "TaskResultMismatch",
     "TaskResultStatus",
+    "is_heard",
     "normalize_json",
     "task_backends",
     "task_enqueued",

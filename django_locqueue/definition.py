@@ -151,6 +151,9 @@ def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]
     """Return the calls of ``enqueue_many`` as a list. Raises TypeError for one that is no ``(args, kwargs)``."""
     checked = []
     for number, call in enumerate(calls):
+        if type(call) is tuple and len(call) == 2 and type(call[0]) in (tuple, list) and type(call[1]) is dict:
+            checked.append(call)  # as nearly all are; a pattern takes ten times as long
+            continue
         match call:
             case (Sequence() as args, Mapping() as kwargs) if not isinstance(args, str | bytes):
                 checked.append((args, kwargs))

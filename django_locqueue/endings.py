@@ -106,4 +106,4 @@ def _sender(alias: str) -> Any:
 
 def _is_kept(row: Task) -> bool:
     backend = _backend(row.backend_alias)
-    return backend is None or backend.retention[row.state] != 0
+    return backend is None or row.state not in backend.forgotten

@@ -1,6 +1,6 @@
 """Django's public view of a stored task, and what may be done to it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,9 @@ STATUSES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
     """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
+
+    def __post_init__(self) -> None:
+        """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
 
     def cancel(self, reason: str = "") -> bool:
         """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
@@ -54,31 +57,33 @@ def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: An
         started_at=None,
         finished_at=None,
         last_attempted_at=None,
-        args=args,
-        kwargs=kwargs,
+        args=[_copied(value) for value in args],
+        kwargs={name: _copied(value) for name, value in kwargs.items()} if kwargs else {},
         backend=definition.backend,
         errors=[],
         worker_ids=[],
     )
 
 
-Call = tuple[list[Any], dict[str, Any]]
+def _copied(value: Any) -> Any:
+    """Return JSON that does not change when the caller goes on using his."""
+    return compat.normalize_json(value) if isinstance(value, list | dict) else value
 
 
-def running_result(task: Claimed, definition: Any, call: Call, *, database: str) -> QueuedTaskResult:
+def running_result(task: Claimed, definition: Any, *, database: str) -> QueuedTaskResult:
     """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
     attempts: Iterable[TaskAttempt] = ()
     if task.attempt > 1:
-        attempts = TaskAttempt.objects.using(database).filter(task_id=task.id).order_by("number", "id")
-    return claimed_result(task, definition, call, attempts)
+        earlier = TaskAttempt.objects.using(database).filter(task_id=task.id, number__lt=task.attempt)
+        attempts = earlier.order_by("number", "id")
+    return claimed_result(task, definition, attempts)
 
 
-def claimed_result(
-    task: Claimed, definition: Any = None, call: Call = ([], {}), attempts: Iterable[TaskAttempt] = ()
-) -> QueuedTaskResult:
+def claimed_result(task: Claimed, definition: Any = None, attempts: Iterable[TaskAttempt] = ()) -> QueuedTaskResult:
     """Return the result of a claimed task without asking the database: its row may be gone."""
     if definition is None:
         definition = definition_at(task.task_path)
+    args, kwargs = _call(payload.load_call, task.args_kwargs)
     return QueuedTaskResult(
         task=_as_stored(definition, task),
         id=str(task.id),
@@ -87,8 +92,8 @@ def claimed_result(
         started_at=task.started_at,
         finished_at=None,
         last_attempted_at=task.last_attempted_at,
-        args=call[0],
-        kwargs=call[1],
+        args=args,
+        kwargs=kwargs,
         backend=task.backend_alias,
         errors=_errors(attempts),
         worker_ids=task.worker_names,
@@ -98,10 +103,7 @@ def claimed_result(
 def stored_result(task: Task) -> QueuedTaskResult:
     """Return the result of a row, whatever is in it: its function may be gone, its payload damaged by hand."""
     definition = definition_at(task.task_path)
-    try:
-        args, kwargs = payload.call_of(task.args_kwargs)
-    except ValueError:
-        args, kwargs = [], {}
+    args, kwargs = _call(payload.call_of, task.args_kwargs)
     attempts = task.attempts.using(task._state.db).order_by("number", "id") if task.attempt else ()
     errors = _errors(attempts)
     if task.state == State.CANCELLED and (not errors or errors[-1].exception_class_path != task.error_class):
@@ -123,6 +125,15 @@ def stored_result(task: Task) -> QueuedTaskResult:
     )
     object.__setattr__(result, "_return_value", task.return_value)
     return result
+
+
+def _call(read: Callable[[Any], Any], stored: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments; none if they are damaged, so that the result can be read all the same."""
+    try:
+        args, kwargs = read(stored)
+    except (ValueError, TypeError, RecursionError):
+        return [], {}
+    return args, kwargs
 
 
 def _as_stored(definition: Any, task: Task | Claimed) -> Any:

@@ -44,7 +44,8 @@ class Service:
 
     def wake(self) -> None:
         """Begin the next pass now."""
-        self._wake.set()
+        if not self._wake.is_set():  # the loop clears it before a pass, so that pass will see what we woke it for
+            self._wake.set()
 
     def stop(self, timeout: float | None = None) -> None:
         """End the loop after the pass it is in; wait for it. Safe twice, and before ``start``."""

@@ -9,7 +9,7 @@ that somebody had cancelled, the cancellation.
 
 from django.dispatch import Signal
 
-attempt_ended = Signal()
+attempt_ended = Signal(use_caching=True)  # sent for each task, always by a class
 """A try ended and its outcome is stored. Arguments: ``claimed``, ``outcome``, ``seconds`` (run time)."""
 
 task_retried = Signal()

@@ -39,32 +39,14 @@ class WorkerLog:
             signal.disconnect(receiver)
 
     def attempt_ended(self, *, claimed: Any, outcome: Any, seconds: float, **kwargs: Any) -> None:
-        what = f"{claimed.name} #{claimed.id}"
-        error = f"{last_part(outcome.error.class_path)}: {outcome.error.message}" if outcome.error else ""
-        match outcome.kind:
-            case Kind.SUCCESSFUL:
-                waited = (claimed.last_attempted_at - max(claimed.run_after, claimed.enqueued_at)).total_seconds()
-                self._count("done")
-                self._line(logging.INFO, "done", what, claimed.queue_name, seconds, f"waited {span(max(0.0, waited))}")
-            case Kind.RETRIED:
-                self._count("retried")
-                tries = f"attempt {claimed.attempt}/{claimed.max_attempts + claimed.crashes}"
-                text = f"{tries}, again in {span(outcome.delay)}  {error}"
-                self._line(logging.WARNING, "retry", what, claimed.queue_name, seconds, text)
-            case Kind.FAILED:
-                self._count("failed")
-                tries = f"attempt {claimed.attempt}/{max(claimed.attempt, claimed.max_attempts + claimed.crashes)}"
-                text = f"{tries}  {error}"
-                self._line(logging.ERROR, "failed", what, claimed.queue_name, seconds, text, outcome.exception)
-            case Kind.CANCELLED:
-                self._line(logging.INFO, "cancel", what, claimed.queue_name, seconds, error)
-            case Kind.SNOOZED:
-                self._line(logging.INFO, "snooze", what, claimed.queue_name, seconds, f"again in {span(outcome.delay)}")
-            case Kind.RELEASED:
-                self._count("put back")
-                # What never began is an affair of the worker's own: its pace changed, or it leaves.
-                level = logging.INFO if seconds else logging.DEBUG
-                self._line(level, "release", what, claimed.queue_name, seconds, "put back in the queue")
+        word, counted, level = _ENDINGS[outcome.kind]
+        if outcome.kind is Kind.RELEASED and not seconds:
+            level = logging.DEBUG  # it never began: an affair of the worker's own, whose pace changed or who leaves
+        if counted:
+            self._count(counted)
+        if task_logger.isEnabledFor(level):
+            exception = outcome.exception if outcome.kind is Kind.FAILED else None
+            self._line(level, word, claimed, seconds, _story(claimed, outcome), exception)
 
     def task_rescued(self, *, task_id: int, worker_name: str, state: str, crashes: int, **kwargs: Any) -> None:
         worker_logger.warning(
@@ -107,18 +89,47 @@ class WorkerLog:
         with self._lock:
             self.counts[word] += number
 
-    def _line(self, level: int, word: str, what: str, queue: str, seconds: float, text: str, error: Any = None) -> None:
-        if task_logger.isEnabledFor(level):
-            task_logger.log(
-                level,
-                "%-6s %s  %s  %s  %s",
-                word,
-                safe(what).ljust(24),
-                safe(queue).ljust(8),
-                span(seconds).rjust(6),
-                safe(text),
-                exc_info=error,
-            )
+    def _line(self, level: int, word: str, claimed: Any, seconds: float, text: str, error: Any = None) -> None:
+        task_logger.log(
+            level,
+            "%-6s %s  %s  %s  %s",
+            word,
+            safe(f"{claimed.name} #{claimed.id}").ljust(24),
+            safe(claimed.queue_name).ljust(8),
+            span(seconds).rjust(6),
+            safe(text),
+            exc_info=error,
+        )
+
+
+# The word of the line, the count that it is in, and the level.
+_ENDINGS = {
+    Kind.SUCCESSFUL: ("done", "done", logging.INFO),
+    Kind.RETRIED: ("retry", "retried", logging.WARNING),
+    Kind.FAILED: ("failed", "failed", logging.ERROR),
+    Kind.CANCELLED: ("cancel", "", logging.INFO),
+    Kind.SNOOZED: ("snooze", "", logging.INFO),
+    Kind.RELEASED: ("release", "put back", logging.INFO),
+}
+
+
+def _story(claimed: Any, outcome: Any) -> str:
+    """Return what a line tells of how an attempt ended."""
+    error = f"{last_part(outcome.error.class_path)}: {outcome.error.message}" if outcome.error else ""
+    most = claimed.max_attempts + claimed.crashes
+    match outcome.kind:
+        case Kind.SUCCESSFUL:
+            waited = (claimed.last_attempted_at - max(claimed.run_after, claimed.enqueued_at)).total_seconds()
+            return f"waited {span(max(0.0, waited))}"
+        case Kind.RETRIED:
+            return f"attempt {claimed.attempt}/{most}, again in {span(outcome.delay)}  {error}"
+        case Kind.FAILED:
+            return f"attempt {claimed.attempt}/{max(claimed.attempt, most)}  {error}"
+        case Kind.SNOOZED:
+            return f"again in {span(outcome.delay)}"
+        case Kind.RELEASED:
+            return "put back in the queue"
+    return error
 
 
 def span(seconds: float) -> str:

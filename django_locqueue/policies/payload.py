@@ -29,6 +29,8 @@ def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any], name_of: Callable[
     name of the argument at a position, and is asked only about one that is refused.
     """
     for position, value in enumerate(args):
+        if _is_plain(value):
+            continue
         path = f"args[{position}]"
         try:
             _refuse_unfaithful(value, path, MAX_DEPTH)
@@ -38,8 +40,15 @@ def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any], name_of: Callable[
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(str(error).replace(path, name_of(position), 1)) from None
     for name, value in kwargs.items():
-        _refuse_unfaithful(value, name, MAX_DEPTH)
+        if not _is_plain(value):
+            _refuse_unfaithful(value, name, MAX_DEPTH)
     return _encode({"args": list(args), "kwargs": dict(kwargs)})
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is one of the values that most calls have, which need no closer look."""
+    kind = type(value)
+    return kind is str or (kind is int and value.bit_length() <= 64) or value is None or kind is bool
 
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
@@ -49,8 +58,9 @@ def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
 
 def call_of(value: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return ``args, kwargs`` from the decoded stored form. Raises ValueError if it is anything else."""
-    match value:
-        case {"args": list() as args, "kwargs": dict() as kwargs}:
+    if type(value) is dict:
+        args, kwargs = value.get("args"), value.get("kwargs")
+        if type(args) is list and type(kwargs) is dict:
             return args, kwargs
     raise ValueError(f'the stored call must be {{"args": [...], "kwargs": {{...}}}}, got {repr(value)[:80]}')
 

@@ -64,8 +64,11 @@ class StoreBase:
 
     # -- raw SQL: for the statements of the hot path, which the ORM would compile anew at each call
 
+    def cursor(self) -> Any:
+        return self.connection.cursor()
+
     def fetch(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(sql, params)
             return list(cursor.fetchall())  # mysqlclient gives a tuple
 
@@ -78,16 +81,18 @@ class StoreBase:
     def dump_time(self, value: datetime) -> Any:
         return self.connection.ops.adapt_datetimefield_value(clock.storable(value))
 
-    def load_time(self, value: Any) -> datetime:
-        for convert in self._time_converters:
-            value = convert(value, None, self.connection)
-        loaded: datetime = value
-        return loaded
-
     @property
-    def _time_converters(self) -> list[Any]:
-        found: list[Any] = self.connection.ops.get_db_converters(SimpleNamespace(output_field=_TIME))
-        return found
+    def load_time(self) -> Callable[[Any], datetime]:
+        """What makes a time of this database one of Django's. To be had once for many values."""
+        connection = self.connection
+        converters = connection.ops.get_db_converters(_TIME_COLUMN)
+
+        def load(value: Any) -> Any:
+            for convert in converters:
+                value = convert(value, None, connection)
+            return value
+
+        return load
 
     @staticmethod
     def time(now: datetime | None) -> Any:
@@ -95,7 +100,7 @@ class StoreBase:
         return clock.DatabaseNow() if now is None else clock.storable(now)
 
 
-_TIME = models.DateTimeField()
+_TIME_COLUMN = SimpleNamespace(output_field=models.DateTimeField())
 
 
 def repeated(

@@ -1,6 +1,7 @@
 """Storing calls: one statement for one, a few for thousands."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -43,23 +44,27 @@ class Enqueuing(StoreBase):
     def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
         sql, params = self._insert_sql(calls)
         rows = self.fetch(f"{sql} RETURNING id, state, run_after, enqueued_at", params)
-        rows.sort()  # ids are given in the order of the rows; the order of RETURNING is not promised
-        return [Enqueued(row[0], row[1], self.load_time(row[2]), self.load_time(row[3])) for row in rows]
+        if len(rows) > 1:
+            rows.sort()  # ids are given in the order of the rows; the order of RETURNING is not promised
+        load = self.load_time
+        return [Enqueued(id, state, load(run_after), load(enqueued_at)) for id, state, run_after, enqueued_at in rows]
 
     def _insert_sql(self, calls: Sequence[Call]) -> tuple[str, list[Any]]:
         now, _ = self.now_sql(None)
         rows: list[str] = []
         params: list[Any] = []
         for call in calls:
-            if call.run_after is None:
-                times = f"'{State.READY}', {now}, {now}"
-            else:
-                # Whether its time has come is judged by the database's clock, here and at promotion.
+            rows.append(_row_sql(now, self.time_parameter, is_delayed=call.run_after is not None))
+            if call.run_after is not None:
                 due = self.dump_time(call.run_after)
-                at = self.time_parameter
-                state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
-                times = f"{state}, {at}, {now}"
-                params += [due, due]
-            rows.append(f"({times}, %s, %s, %s, %s, %s, %s, %s, {CONSTANTS})")
+                params += (due, due)
             params += columns_of(call)
         return f"INSERT INTO {Task._meta.db_table} ({COLUMNS}) VALUES {', '.join(rows)}", params
+
+
+@lru_cache
+def _row_sql(now: str, at: str, *, is_delayed: bool) -> str:
+    # Whether its time has come is judged by the database's clock, here and at promotion.
+    state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
+    times = f"{state}, {at}, {now}" if is_delayed else f"'{State.READY}', {now}, {now}"
+    return f"({times}, %s, %s, %s, %s, %s, %s, %s, {CONSTANTS})"

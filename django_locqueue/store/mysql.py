@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
+from typing import Any
 
 from django.db import Error
 
 from django_locqueue import clock
 from django_locqueue.models import State
+from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Call, Claimed, Enqueued
+from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, lock wait timeout; under REPEATABLE READ, MariaDB's "record has changed since last read".
 _TRANSIENT = {1213, 1205, 1020}
@@ -44,9 +47,15 @@ class MySQLStore(Store):
 
     @repeated
     def claim_from(
-        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+        self,
+        queue_name: str,
+        owner: Owner,
+        limit: int,
+        floor: int | None = None,
+        after: Mark | None = None,
+        now: datetime | None = None,
     ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor)
+        picked, params = self._picked_sql(queue_name, limit, floor, after)
         time, time_params = self.now_sql(now)
         with self.transaction():
             rows = self.fetch(
@@ -78,3 +87,28 @@ class MySQLStore(Store):
             )
             for task in self._claimed([row[:-1] for row in rows])
         ]
+
+    def _after_sql(self, mark: Mark) -> tuple[str, list[Any]]:
+        # A comparison of rows would not be used as a range of the index.
+        time = self.dump_time(mark.run_after)
+        where = "AND priority = %s AND run_after >= %s AND (run_after > %s OR id > %s) "
+        return where, [mark.priority, time, time, mark.id]
+
+    def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[Key]:
+        claims = {task.id: task.claim_no for task, _ in ended}
+        with self.transaction():
+            running = self.by_key(list(claims), State.RUNNING).select_for_update().values_list("pk", "claim_no")
+            ours = {(id, claim_no) for id, claim_no in running if claims[id] == claim_no}
+            values = {task.id: outcome.return_value for task, outcome in ended if task.key in ours}
+            if values:
+                time, time_params = self.now_sql(now)
+                rows = " UNION ALL ".join(["SELECT %s AS id, %s AS value"] * len(values))
+                with self.connection.cursor() as cursor:
+                    cursor.execute(
+                        f"""
+                        UPDATE {TABLE} JOIN ({rows}) AS ended ON {TABLE}.id = ended.id
+                        SET state = 'successful', finished_at = {time}, return_value = ended.value, worker_id = NULL
+                        """,
+                        [*chain.from_iterable(values.items()), *time_params],
+                    )
+            return ours

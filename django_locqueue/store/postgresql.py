@@ -1,15 +1,19 @@
 """PostgreSQL 14+."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
+import psycopg
+from django.conf import settings
 from django.db import Error
 
 from django_locqueue import clock
+from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
-from django_locqueue.store.enqueue import CALL_COLUMNS, COLUMNS, CONSTANTS, columns_of
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.enqueue import COLUMNS
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
@@ -17,42 +21,88 @@ from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 _TRANSIENT = {"40P01", "40001"}
 
 
+COPY_FROM = 100  # rows: below, the second round trip costs more than COPY saves
+
+
 class PostgreSQLStore(Store):
     time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
 
-    def load_time(self, value: datetime) -> datetime:
-        return value  # the driver gives it as Django wants it
+    def cursor(self) -> Any:
+        """Parameters travel beside the statement and values come back in binary.
+
+        Django's own cursor writes parameters into the text and reads times with Python code: twice the time.
+        """
+        connection = self.connection
+        connection.validate_thread_sharing()
+        connection.close_if_health_check_failed()
+        connection.ensure_connection()
+        cursor = psycopg.Cursor(connection.connection)
+        cursor.format = psycopg.pq.Format.BINARY
+        return (connection.make_debug_cursor if connection.queries_logged else connection.make_cursor)(cursor)
+
+    @property
+    def load_time(self) -> Callable[[Any], datetime]:
+        return _as_it_is if settings.USE_TZ else _naive
 
     def is_transient(self, error: Error) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
 
-    def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
-        """Many rows from one array for each column: a quarter of the time of as many parameter lists."""
-        if len(calls) == 1:
-            return super()._insert(calls)
-        now = clock.now_sql(self.connection)
-        rows = self.fetch(
+    @repeated
+    def enqueue_many(self, calls: Sequence[Call]) -> list[Enqueued]:
+        if len(calls) < COPY_FROM:
+            return self._insert(calls) if calls else []
+        return self._copy(calls)
+
+    def _copy(self, calls: Sequence[Call]) -> list[Enqueued]:
+        """Store calls by COPY, half the time of an INSERT. It returns nothing, so the ids are drawn before."""
+        drawn = self.fetch(
             f"""
-            INSERT INTO {TABLE} ({COLUMNS})
-            SELECT CASE WHEN call.run_after > {now} THEN 'scheduled' ELSE 'ready' END,
-              COALESCE(call.run_after, {now}), {now}, {_CALL}, {CONSTANTS}
-            FROM unnest(%s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[], %s::text[],
-              %s::text[]) WITH ORDINALITY AS call (run_after, {CALL_COLUMNS}, position)
-            ORDER BY call.position
-            RETURNING id, state, run_after, enqueued_at
+            SELECT nextval((SELECT pg_get_serial_sequence('{TABLE}', 'id'))::regclass), {clock.now_sql(self.connection)}
+            FROM generate_series(1, %s)
             """,
-            [
-                [None if call.run_after is None else self.dump_time(call.run_after) for call in calls],
-                *map(list, zip(*map(columns_of, calls), strict=True)),
-            ],
+            [len(calls)],
         )
-        return [Enqueued(*row) for row in sorted(rows)]
+        at = drawn[0][1]
+        now = self.load_time(at)
+        frames: dict[tuple[Any, ...], tuple[str, str, str, datetime]] = {}
+        lines, stored = [], []
+        for (id, _), call in zip(drawn, calls, strict=True):
+            shared = (call.task_path, call[2:])  # by all calls that differ in their arguments only
+            if shared not in frames:
+                frames[shared] = self._frame(call, at, now)
+            before, after, state, run_after = frames[shared]
+            lines.append(f"{id}{before}{_escaped(call.args_kwargs)}{after}")
+            stored.append(Enqueued(id, state, run_after, now))
+        with self.cursor() as cursor, self.connection.wrap_database_errors, cursor.copy(_COPY) as copy:
+            copy.write("".join(lines))
+        return stored
+
+    def _frame(self, call: Call, at: datetime, now: datetime) -> tuple[str, str, str, datetime]:
+        """Return what stands before and after a call's arguments in its line, its state and its time.
+
+        ``at``: the database's time, aware; ``now``: the same as Django wants it.
+        """
+        run_after = now if call.run_after is None else clock.storable(call.run_after)
+        state = State.SCHEDULED if run_after > now else State.READY
+        due = at if run_after is now else run_after
+        before = ("", state.value, due.isoformat(), at.isoformat(), _escaped(call.task_path), "")
+        after = (
+            *("", _escaped(call.queue_name), str(call.priority), str(call.max_attempts)),
+            *(_escaped(call.backend_alias), _escaped(call.metadata), "0\t0\t0\t\t\t\tf\n"),
+        )
+        return "\t".join(before), "\t".join(after), state.value, run_after
 
     @repeated
     def claim_from(
-        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+        self,
+        queue_name: str,
+        owner: Owner,
+        limit: int,
+        floor: int | None = None,
+        after: Mark | None = None,
+        now: datetime | None = None,
     ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor)
+        picked, params = self._picked_sql(queue_name, limit, floor, after)
         time, time_params = self.now_sql(now)
         # A materialised CTE and not a sub-select: the planner may run a sub-select again and claim more than `limit`.
         # NO KEY UPDATE: the lock that an UPDATE of other columns takes, which foreign keys do not wait for.
@@ -83,9 +133,9 @@ class PostgreSQLStore(Store):
             """,
             [
                 *time_params,
-                [task.id for task, _ in ended],
-                [task.claim_no for task, _ in ended],
-                [outcome.return_value for _, outcome in ended],
+                f"{{{','.join([str(task.id) for task, _ in ended])}}}",
+                f"{{{','.join([str(task.claim_no) for task, _ in ended])}}}",
+                f"{{{','.join([_quoted(outcome.return_value) for _, outcome in ended])}}}",
             ],
         )
         return {(row[0], row[1]) for row in rows}
@@ -104,5 +154,31 @@ class PostgreSQLStore(Store):
             return int(cursor.rowcount)
 
 
-_CALL = ", ".join(f"call.{column}" for column in CALL_COLUMNS.split(", "))
+_COPY = f"COPY {TABLE} (id, {COLUMNS}) FROM STDIN"
 _QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _naive(value: datetime) -> datetime:
+    # The binary form is aware and in the session's time zone, which is that in which Django stores naive times.
+    return value.replace(tzinfo=None)
+
+
+def _quoted(text: str | None) -> str:
+    """Return text as an element of an array's literal: the driver's own way to write lists takes five times as long."""
+    if text is None:
+        return "NULL"
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _escaped(text: str | None) -> str:
+    """Return text as COPY reads it."""
+    if text is None:
+        return "\\N"
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return text if text.isprintable() else text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet, TextField, Value
@@ -52,6 +53,14 @@ class Head(NamedTuple):
     run_after: datetime
 
 
+class Mark(NamedTuple):
+    """Where the last claim from a queue at one priority ended: the low-water mark of the next."""
+
+    priority: int
+    run_after: datetime
+    id: int
+
+
 class Serving(StoreBase):
     def claim(
         self,
@@ -76,7 +85,7 @@ class Serving(StoreBase):
         while waiting and len(claimed) < limit:
             first, *rest = sorted(waiting, key=lambda head: (-head.priority, head.run_after))
             floor = rest[0].priority if rest else None
-            claimed += self.claim_from(first.queue_name, owner, limit - len(claimed), floor, now)
+            claimed += self.claim_from(first.queue_name, owner, limit - len(claimed), floor, now=now)
             if floor is not None and len(claimed) < limit:
                 # All that is left in this queue is below the next queue's first. Asked, not counted down: two queues
                 # with a task each would cost a statement for every number between them and the lowest priority.
@@ -109,25 +118,45 @@ class Serving(StoreBase):
 
     @repeated
     def claim_from(
-        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+        self,
+        queue_name: str,
+        owner: Owner,
+        limit: int,
+        floor: int | None = None,
+        after: Mark | None = None,
+        now: datetime | None = None,
     ) -> list[Claimed]:
-        """Claim up to ``limit`` tasks of one queue, of at least priority ``floor``."""
+        """Claim up to ``limit`` tasks of one queue, of at least priority ``floor``.
+
+        ``after``: only those of the mark's priority behind it. What was claimed before it is still in the index while
+        any transaction can see it as it was, and a claim from the head reads past all of it.
+        """
         raise NotImplementedError
 
-    def _picked_sql(self, queue_name: str, limit: int, floor: int | None) -> tuple[str, list[Any]]:
+    def _picked_sql(self, queue_name: str, limit: int, floor: int | None, after: Mark | None) -> tuple[str, list[Any]]:
         """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
-        at_least = "" if floor is None else "AND priority >= %s "
+        where, params = "", list[Any]()
+        if after is not None:
+            where, params = self._after_sql(after)
+        elif floor is not None:
+            where, params = "AND priority >= %s ", [floor]
         sql = (
-            f"FROM {TABLE} WHERE state = 'ready' AND queue_name = %s {at_least}"
+            f"FROM {TABLE} WHERE state = 'ready' AND queue_name = %s {where}"
             f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND paused_at IS NOT NULL) "
             f"ORDER BY queue_name, priority DESC, run_after, id LIMIT %s"
         )
-        return sql, [queue_name, *([] if floor is None else [floor]), queue_name, limit]
+        return sql, [queue_name, *params, queue_name, limit]
+
+    def _after_sql(self, mark: Mark) -> tuple[str, list[Any]]:
+        where = "AND priority = %s AND (run_after, id) > (%s, %s) "
+        return where, [mark.priority, self.dump_time(mark.run_after), mark.id]
 
     def _claimed(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
-        times = len(Claimed._fields) - 4  # the four columns of times are the last
-        tasks = [Claimed(*row[:times], *map(self.load_time, row[times:])) for row in rows]
-        return sorted(tasks, key=lambda task: task.order)
+        """Return the rows as tasks, in the order of service: ``priority DESC, run_after, id``."""
+        load = self.load_time
+        tasks = [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
+        tasks.sort(key=_order)
+        return tasks
 
     # -- outcomes
 
@@ -139,8 +168,10 @@ class Serving(StoreBase):
         is not among the keys was no longer the worker's: rescued, requeued or deleted. Nothing changed for it.
         """
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
-        ended = sorted(ended, key=lambda each: each[0].key)
+        ended = sorted(ended, key=_key)
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
+        if len(kept) == len(ended):
+            return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
         with self.transaction():
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
             for task, outcome in ended:
@@ -155,17 +186,8 @@ class Serving(StoreBase):
         return self.ack([(task, Outcome(Kind.RELEASED, delay=delay)) for task in tasks], now=now)
 
     def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[Key]:
-        """The smallest step of the hot path; a vendor that can writes the batch in one statement."""
-        return {
-            task.key
-            for task, outcome in ended
-            if self.fenced(*task.key).update(
-                state=State.SUCCESSFUL,
-                finished_at=self.time(now),
-                return_value=Value(outcome.return_value, TextField()),  # JSON text already
-                worker=None,
-            )
-        }
+        """Write a batch of successes that are to be kept, in one statement. Return those that were accepted."""
+        raise NotImplementedError
 
     def _record(self, task: Claimed, outcome: Outcome, now: datetime | None) -> State | None:
         """Write one outcome and the attempt that it leaves. Return the new state, None if the write was refused."""
@@ -221,6 +243,13 @@ class Serving(StoreBase):
         if task.attempt > 1:
             TaskAttempt.objects.using(self.alias).filter(task_id=task.id).delete()
         return True
+
+
+_order = attrgetter("order")
+
+
+def _key(ended: tuple[Claimed, Outcome]) -> int:
+    return ended[0].id
 
 
 _ATTEMPT_OUTCOMES = {

@@ -1,15 +1,17 @@
 """SQLite 3.35+. There are no row locks: one writer at a time, so each write transaction is short and begins as one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 
 from django.db import Error, transaction
 
+from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Claimed
+from django_locqueue.store.values import Claimed, Key
 
 
 class SQLiteStore(Store):
@@ -36,9 +38,15 @@ class SQLiteStore(Store):
 
     @repeated
     def claim_from(
-        self, queue_name: str, owner: Owner, limit: int, floor: int | None = None, now: datetime | None = None
+        self,
+        queue_name: str,
+        owner: Owner,
+        limit: int,
+        floor: int | None = None,
+        after: Mark | None = None,
+        now: datetime | None = None,
     ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor)
+        picked, params = self._picked_sql(queue_name, limit, floor, after)
         time, time_params = self.now_sql(now)
         rows = self.fetch(
             f"""
@@ -51,3 +59,18 @@ class SQLiteStore(Store):
             [owner.id, f"{owner.name}\n", *time_params, *time_params, *params],
         )
         return self._claimed(rows)
+
+    def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[Key]:
+        time, time_params = self.now_sql(now)
+        rows = self.fetch(
+            f"""
+            WITH ended (id, claim_no, return_value) AS (VALUES {", ".join(["(%s, %s, %s)"] * len(ended))})
+            UPDATE {TABLE} SET state = 'successful', finished_at = {time}, return_value = ended.return_value,
+              worker_id = NULL
+            FROM ended
+            WHERE {TABLE}.id = ended.id AND {TABLE}.claim_no = ended.claim_no AND {TABLE}.state || '' = 'running'
+            RETURNING id, claim_no
+            """,
+            [*chain.from_iterable((task.id, task.claim_no, each.return_value) for task, each in ended), *time_params],
+        )
+        return {(row[0], row[1]) for row in rows}

@@ -1,6 +1,5 @@
 """The two values that cross the store's border: what is enqueued, and what a claim gives."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,8 +8,7 @@ from django_locqueue.models.task import worker_names
 Key = tuple[int, int]  # a task's id and the number of its claim
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call to be stored. ``args_kwargs`` and ``metadata``: JSON text (``policies.payload``)."""
 
     task_path: str

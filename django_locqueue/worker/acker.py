@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime
+from itertools import islice
 
 from django.db import Error, InterfaceError, OperationalError
 
@@ -24,13 +25,13 @@ BATCH = 100  # enough to write at once
 class Acker(Service):
     """Keeps outcomes until they are stored, also while the database is away.
 
-    ``busy()``: how many tasks have not ended; with none left there is nothing to wait for. ``on_stored(execution,
-    accepted)`` is called for each when it is known whether the write was accepted.
+    ``busy()``: how many tasks have not ended; with none left there is nothing to wait for. ``on_stored(executions)``
+    is called when it is known whether the writes were accepted: ``written`` is None for those that were refused.
     """
 
     name = "acker"
 
-    def __init__(self, store: Store, busy: Callable[[], int], on_stored: Callable[[Execution, bool], None]) -> None:
+    def __init__(self, store: Store, busy: Callable[[], int], on_stored: Callable[[list[Execution]], None]) -> None:
         super().__init__()
         self.store = store
         self.busy = busy
@@ -40,7 +41,7 @@ class Acker(Service):
     def put(self, execution: Execution) -> None:
         self._ended.append(execution)
         waiting = len(self._ended)
-        if waiting == 1 or waiting >= BATCH or self.busy() <= 1:  # the caller's own still counts
+        if waiting == 1 or waiting == BATCH or self.busy() <= 1:  # the caller's own still counts
             self.wake()
 
     def has(self, task: Claimed) -> bool:
@@ -65,7 +66,7 @@ class Acker(Service):
         # After some failures one by one: a single outcome that the database refuses must not keep all others.
         size = 5 * BATCH if self.failures < TRIES else 1
         while True:
-            batch = [self._ended[position] for position in range(min(len(self._ended), size))]
+            batch = list(islice(self._ended, size))
             writing = [e for e in batch if e.outcome is not None and e.written is None]
             write = self._write if size > 1 else self._write_or_replace
             written = write(writing, now) if writing else {}
@@ -73,7 +74,7 @@ class Acker(Service):
                 self._ended.popleft()
                 if execution.written is None:
                     execution.settle(written.get(execution.key))
-                self.on_stored(execution, execution.written is not None)
+            self.on_stored(batch)
             if size > 1 or not self._ended:
                 return
 

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from django_locqueue.connections import close_old_connections
@@ -29,8 +29,8 @@ class Announcer(Service):
         super().__init__()
         self._waiting: deque[Announcement] = deque()
 
-    def put(self, announcement: Announcement) -> None:
-        self._waiting.append(announcement)
+    def put(self, announcements: Iterable[Announcement]) -> None:
+        self._waiting.extend(announcements)
         self.wake()
 
     def help(self) -> None:

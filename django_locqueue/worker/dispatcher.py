@@ -9,6 +9,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.pool import Pool
 
@@ -16,7 +17,6 @@ READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by th
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
-LOOK_AROUND_SECONDS = 1.0  # while one queue gives enough, how often the others are looked at
 
 
 class Dispatcher(Service):
@@ -47,14 +47,12 @@ class Dispatcher(Service):
         self.owner = owner
         self.give_back = give_back
         self.is_ending = is_ending
-        self.queues = queues
-        self.exclude_queues = exclude_queues
+        self.claimer = Claimer(store, queues, exclude_queues)
         self.most_tasks = most_tasks
+        self.taken = 0  # tasks that it has claimed and not given back unrun
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
-        self._only_queue: str | None = None  # the one that gave a full claim alone, until it is time to look around
-        self._look_around_at = 0.0
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
@@ -72,30 +70,20 @@ class Dispatcher(Service):
             return self.least
         if self.failures:
             self._release_unknown(owner)
-        busy = self.pool.busy
-        room = self.pool.size + self._ahead - busy
-        if self.most_tasks is not None:  # `busy` was read first: a task that ends now counts twice, and not never
-            room = min(room, self.most_tasks - self.pool.ended - busy)
+        room = self.pool.size + self._ahead - self.pool.busy
+        if self.most_tasks is not None:
+            room = min(room, self.most_tasks - self.taken)
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
             return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
-        claimed = self._claim(owner, room, now)
-        for task in self._one_suspect(claimed):
-            self.pool.submit(task)
+        claimed = self.claimer.claim(owner, room, now)
+        begun = self._one_suspect(claimed)
+        self.taken += len(begun)
+        self.pool.submit(begun)
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
-
-    def _claim(self, owner: Owner, room: int, now: datetime | None) -> list[Claimed]:
-        if self._only_queue is not None and time.monotonic() < self._look_around_at:
-            claimed = self.store.claim_from(self._only_queue, owner, room, now=now)
-        else:
-            claimed = self.store.claim(owner, room, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
-            self._look_around_at = time.monotonic() + LOOK_AROUND_SECONDS
-        names = {task.queue_name for task in claimed}
-        self._only_queue = names.pop() if len(claimed) == room and len(names) == 1 else None
-        return claimed
 
     def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
         """Return what may run now; the rest goes back for a moment, uncharged.
@@ -133,6 +121,7 @@ class Dispatcher(Service):
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
         for execution in self.pool.withdraw(waited=waited):
+            self.taken -= 1
             execution.outcome = Outcome(Kind.RELEASED)
             execution.ended = time.monotonic()
             self.give_back(execution)

@@ -39,10 +39,10 @@ class Execution:
     timeout: float | None = None
     deadline: float | None = None  # set when the function begins, if it has a timeout
     interruptible: Interruptible | None = None  # the call of a function that can be interrupted
+    key: Key = field(init=False)
 
-    @property
-    def key(self) -> Key:
-        return self.claimed.key
+    def __post_init__(self) -> None:
+        self.key = self.claimed.key
 
     def settle(self, written: State | None) -> None:
         """Take the state that the outcome's write has left; None: it was refused.

@@ -11,7 +11,8 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from django.db import Error
@@ -20,7 +21,7 @@ from django.utils import timezone
 from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections, close_cut_connections
-from django_locqueue.definition import TaskDefinition, resolve
+from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
@@ -77,10 +78,11 @@ class Executor:
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
         """``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
+        forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
-        state = _FINISHED.get(outcome.kind, State.CANCELLED)
-        unwanted = self.backend_of(execution.claimed).retention[state] == 0
-        return replace(outcome, keep_row=False) if unwanted else outcome
+        if forgotten and _FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
+            return replace(outcome, keep_row=False)
+        return outcome
 
     def _run(self, execution: Execution) -> Outcome:
         if execution.stop_reason is not None:  # it waited for a thread until it was too late
@@ -91,19 +93,23 @@ class Executor:
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
-        try:
-            execution.result = running_result(claimed, definition, (args, kwargs), database=self.store.alias)
-        except Error:
-            # The task has not begun: it is not to blame, and not charged, for a database that is away.
-            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
+        options = definition if isinstance(definition, TaskDefinition) else None
+        is_heard = compat.is_heard(compat.task_started, logging.INFO)
+        # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
+        if is_heard or definition.takes_context or (options and callable(options.backoff)):
+            try:
+                execution.result = running_result(claimed, definition, database=self.store.alias)
+            except Error:
+                # The task has not begun: it is not to blame, and not charged, for a database that is away.
+                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        if is_heard:
+            compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
         perform = partial(self._call, execution, definition, args, kwargs)
-        options = definition if isinstance(definition, TaskDefinition) else None
         if options and options.atomic:
             return self._perform_atomic(execution, options, perform)
         return self._perform(execution, options, perform)
@@ -114,7 +120,8 @@ class Executor:
             timeout = self.backend_of(execution.claimed).timeout
         try:
             if timeout is None or timeout == math.inf:
-                return definition.call(*args, **kwargs)
+                # `call` asks each time whether the function is a coroutine's.
+                return (definition.call if is_async(definition.func) else definition.func)(*args, **kwargs)
             return deadline.call(execution, definition, args, kwargs, timeout, self.watch)
         finally:
             if os.getpid() != self._pid:
@@ -157,7 +164,7 @@ class Executor:
 
     def _normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
-            text = payload.dump(compat.normalize_json(value))
+            text = "null" if value is None else payload.dump(compat.normalize_json(value))
         except Exception as error:
             failure = TypeError(f"The return value cannot be stored as JSON: {type(error).__name__}: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
@@ -215,9 +222,11 @@ class Executor:
         outcome = execution.outcome
         if outcome is None or outcome.kind not in _FINISHED:
             return
-        sender = type(self.backend_of(execution.claimed))
-        send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
-        clean_connections()
+        level = logging.ERROR if outcome.exception else logging.INFO
+        if compat.is_heard(compat.task_finished, level):
+            sender = type(self.backend_of(execution.claimed))
+            send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
+            clean_connections()
 
     def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
         if execution.result is None or outcome.by_request:  # it never began, or its row knows the reason
@@ -228,7 +237,7 @@ class Executor:
             else:
                 if stored.is_finished:
                     return stored
-        result = execution.result or claimed_result(execution.claimed)
+        result = execution.result or self._running_result(execution.claimed)
         object.__setattr__(result, "status", STATUSES[_FINISHED[outcome.kind]])
         object.__setattr__(result, "finished_at", timezone.now())
         if outcome.return_value is not None:
@@ -239,6 +248,15 @@ class Executor:
             )
         return result
 
+    def _running_result(self, claimed: Claimed) -> Any:
+        definition = definition_at(claimed.task_path)
+        try:
+            return running_result(claimed, definition, database=self.store.alias)
+        except Error:
+            return claimed_result(claimed, definition)
+
+
+is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 

@@ -3,14 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 
 from django.db import connections
 
 from django_locqueue.connections import close_old_connections
 from django_locqueue.sessions import watch_this_thread
-from django_locqueue.store import Claimed
+from django_locqueue.store import Claimed, Key
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.slots import SlotTable
@@ -43,13 +43,16 @@ class Pool:
         self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
-        self._executions: dict[tuple[int, int], Execution] = {}
-        # The slots of those that run. Who takes one out ends it, the thread or who gives it up: `pop` is one step.
-        self._slots: dict[tuple[int, int], int] = {}
-        self._changed = threading.Condition()
+        self._executions: dict[Key, Execution] = {}
+        # Of these, what waits for a thread. Whoever takes one out, a slot or `withdraw`, decides on it: one operation
+        # of a dict, which needs no lock.
+        self._unstarted: dict[Key, Execution] = {}
+        # The slots of those that run. Again, whoever takes one out ends it: its thread, or who gives it up.
+        self._slots: dict[Key, int] = {}
+        self._idle = threading.Condition()
         self._threads: list[threading.Thread] = []  # by slot
         self._stuck: list[threading.Thread] = []
-        self.ended = 0  # runs that have ended, ever
+        self.ended = 0  # runs that have ended, ever; two slots may count as one now and then
 
     def start(self) -> None:
         self._threads = [self._started(slot) for slot in range(self.size)]
@@ -66,14 +69,13 @@ class Pool:
 
     @property
     def executions(self) -> list[Execution]:
-        with self._changed:
-            return list(self._executions.values())
+        return list(self._executions.values())
 
-    def submit(self, claimed: Claimed) -> None:
-        execution = Execution(claimed)
-        with self._changed:
-            self._executions[execution.key] = execution
-        self._inbox.put(execution)
+    def submit(self, tasks: Iterable[Claimed]) -> None:
+        for claimed in tasks:
+            execution = Execution(claimed)
+            self._executions[execution.key] = self._unstarted[execution.key] = execution
+            self._inbox.put(execution)
 
     def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
         """Let the running tasks know that they should stop; all, or those of the given ids."""
@@ -83,8 +85,8 @@ class Pool:
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until nothing runs. False: the time was over first."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._executions, timeout)
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._executions, timeout)
 
     def stop(self, timeout: float) -> None:
         """End the idle threads. A thread that is stuck in a task ends with the process."""
@@ -119,19 +121,20 @@ class Pool:
     def withdraw(self, *, waited: float) -> list[Execution]:
         """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
         before = time.monotonic() - waited
-        with self._changed:
-            late = [e for e in self._executions.values() if e.began is None and e.claimed_at < before]
-            for execution in late:
-                del self._executions[execution.key]
-            self._changed.notify_all()
+        late = [
+            execution
+            for execution in list(self._unstarted.values())
+            if execution.claimed_at < before and self._unstarted.pop(execution.key, None) is not None
+        ]
+        for execution in late:
+            self._remove(execution)
         return late
 
     def _run(self, execution: Execution, slot: int) -> bool:
         """Return False if the task was given up meanwhile."""
-        with self._changed:
-            if execution.key not in self._executions:
-                return True  # withdrawn
-            execution.began = time.monotonic()
+        if self._unstarted.pop(execution.key, None) is None:
+            return True  # withdrawn
+        execution.began = time.monotonic()
         execution.ident = threading.get_ident()
         self._slots[execution.key] = slot
         if self.table is not None:
@@ -146,12 +149,15 @@ class Pool:
         if self.table is not None:
             self.table.mark(slot, 0)
         self.on_end(execution)
-        with self._changed:
-            del self._executions[execution.key]
-            self.ended += 1
-            if not self._executions:
-                self._changed.notify_all()
+        self.ended += 1
+        self._remove(execution)
         self.on_free()
+
+    def _remove(self, execution: Execution) -> None:
+        del self._executions[execution.key]
+        if not self._executions:
+            with self._idle:
+                self._idle.notify_all()
 
     def _work(self, slot: int) -> None:
         watch_this_thread()

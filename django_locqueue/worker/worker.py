@@ -146,7 +146,9 @@ class Worker:
                 return False
             if self.pool.stuck and (self.options.table is not None or self.pool.stuck >= self.pool.size):
                 return self._leave_stuck()
-            if why := self.options.limits.reached(tasks=self.pool.ended, seconds=time.monotonic() - began):
+            if why := self.options.limits.reached(
+                tasks=self.dispatcher.taken - self.pool.busy, seconds=time.monotonic() - began
+            ):
                 logger.info("Leaving, because %s.", why)
                 return self._retire()
             if self.options.drain and self._is_drained():
@@ -281,14 +283,14 @@ class Worker:
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()
 
-    def _on_stored(self, execution: Execution, accepted: bool) -> None:
-        self.announcer.put(partial(self._announce, execution, accepted))
+    def _on_stored(self, executions: list[Execution]) -> None:
+        self.announcer.put([partial(self._announce, execution) for execution in executions])
 
-    def _announce(self, execution: Execution, accepted: bool) -> None:
+    def _announce(self, execution: Execution) -> None:
         """Tell receivers, on the announcer's thread."""
         outcome, claimed = execution.outcome, execution.claimed
         sender = type(self.executor.backend_of(claimed))
-        if not accepted:
+        if execution.written is None:
             signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
             return
         self.executor.finish(execution)

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Store
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Mark, Owner
 from tests.store.rows import EMPTY_CALL, NOW, PATH, ago, changed, claim_one, enqueue, later, outcome, put, row
 
 
@@ -201,3 +201,23 @@ def test_an_idle_claim_is_one_statement(store: Store, owner: Owner):
     with CaptureQueriesContext(connection) as queries:
         store.claim(owner, 10)
     assert len(queries) == 1
+
+
+# -- behind a low-water mark
+
+
+def test_a_claim_behind_a_mark_gives_what_follows_it_at_its_priority(store: Store, owner: Owner):
+    early, same, late = ago(hours=2), ago(hours=1), NOW
+    before = [put(run_after=early), put(run_after=same)]
+    mark = Mark(0, same, before[-1])
+    behind = [put(run_after=same), put(run_after=late)]
+    put(priority=1, run_after=late)
+    put(priority=-1, run_after=late)
+    put(queue_name="another", run_after=late)
+    assert [task.id for task in store.claim_from("default", owner, 10, after=mark)] == behind
+
+
+def test_a_claim_behind_a_mark_leaves_a_paused_queue_alone(store: Store, owner: Owner):
+    put(run_after=NOW)
+    store.pause("default")
+    assert store.claim_from("default", owner, 10, after=Mark(0, ago(hours=1), 0)) == []

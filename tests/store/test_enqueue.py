@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Task
+from django_locqueue.policies import payload
 from django_locqueue.store import Store
 from tests.store.races import in_thread
 from tests.store.rows import call, enqueue, row
@@ -95,7 +96,32 @@ def test_many_are_stored_in_order_by_few_statements(store: Store, count: int, st
     names = dict(Task.objects.values_list("pk", "queue_name"))
     assert [names[each.id] for each in enqueued] == [f"queue {number}" for number in range(count)]
     assert [each.id for each in enqueued] == sorted(names)
-    assert sum(query["sql"].lstrip().startswith("INSERT") for query in queries) == statements
+    wanted = min(statements, 1) if connection.vendor == "postgresql" else statements  # COPY takes any number
+    assert sum(query["sql"].lstrip().startswith(("INSERT", "COPY")) for query in queries) == wanted
+
+
+def test_many_keep_every_value_to_the_character(store: Store):
+    hostile = "\\N \\ \\\\. \t \n \r \x0b 界 \\."
+    far = store.now() + timedelta(days=9999)
+    calls = [
+        call(args_kwargs=payload.dump_call([hostile, number], {}), metadata=payload.dump({"a": hostile}), run_after=far)
+        for number in range(150)
+    ]
+    calls += [call(args_kwargs="\\.", backend_alias=hostile, priority=-100, max_attempts=9) for _ in range(3)]
+    stored = store.enqueue_many(calls)
+    rows = {task.pk: task for task in Task.objects.all()}
+    assert [rows[each.id].args_kwargs for each in stored[:150]] == [
+        {"args": [hostile, number], "kwargs": {}} for number in range(150)
+    ]
+    assert {(rows[each.id].state, str(rows[each.id].metadata)) for each in stored[:150]} == {
+        ("scheduled", str({"a": hostile}))
+    }
+    for each in stored[150:]:
+        row = rows[each.id]
+        assert (row.args_kwargs, row.backend_alias, row.priority, row.max_attempts) == ("\\.", hostile, -100, 9)
+    for each in stored:
+        row = rows[each.id]
+        assert (row.state, row.run_after, row.enqueued_at) == (each.state, each.run_after, each.enqueued_at)
 
 
 def test_many_may_differ_in_their_times(store: Store):

@@ -4,6 +4,7 @@ A queue's statistics are always wrong: the tables are full when they were analys
 """
 
 import random
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from django.db import connection, transaction
 from django_locqueue.models import Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Mark, Owner
 from tests.store.plans import plan_of, plans
 from tests.store.rows import NOW, ago, later, outcome, put_many
 
@@ -120,6 +121,17 @@ def test_a_claim_above_a_priority_reads_the_head_of_the_ready_index(store: Store
     assert cheap(
         plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE"), "locqueue_task_ready"
     )
+
+
+def test_a_claim_behind_a_mark_begins_there_in_the_ready_index(store: Store):
+    def claim() -> Any:
+        return store.claim_from("queue 1", Owner(1, "w"), 10, after=Mark(0, ago(hours=1), 5))
+
+    plan = plan_of(claim, "WITH picked" if connection.vendor == "postgresql" else "UPDATE")
+    assert cheap(plan, "locqueue_task_ready")
+    # A condition of the index, not a filter over all that it holds.
+    start = {"postgresql": "Index Cond: .*ROW\\(run_after, id\\) >", "sqlite": "INDEX .*run_after>"}[connection.vendor]
+    assert re.search(start, plan)
 
 
 def test_a_short_claim_finds_the_next_head_in_the_ready_index(store: Store):

@@ -35,9 +35,9 @@ def claimed(id=1, **changes):
     return task._replace(**changes)
 
 
-def ended(id=1, kind=Kind.SUCCESSFUL, **outcome):
+def ended(id=1, kind=Kind.SUCCESSFUL, claim_no=1, **outcome):
     kind = Kind(kind)
-    execution = Execution(claimed(id))
+    execution = Execution(claimed(id, claim_no=claim_no))
     execution.outcome = Outcome(kind, **outcome)
     return execution
 

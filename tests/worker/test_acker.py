@@ -16,9 +16,10 @@ class Stage:
         self.store = FakeStore()
         self.busy = 0
         self.stored = []
-        self.acker = Acker(
-            self.store, lambda: self.busy, lambda e, accepted: self.stored.append((e.claimed.id, accepted))
-        )
+        self.acker = Acker(self.store, lambda: self.busy, self.on_stored)
+
+    def on_stored(self, executions):
+        self.stored += [(execution.claimed.id, execution.written is not None) for execution in executions]
 
     def fail(self, times):
         """Let passes fail, as the service's loop would count them."""
@@ -175,8 +176,7 @@ def test_what_is_no_refusal_never_replaces_an_outcome(stage, error):
 
 
 def test_two_claims_of_one_task_are_told_apart(stage):
-    stale, live = ended(1), ended(1)
-    live.claimed = claimed(1, claim_no=2)
+    stale, live = ended(1), ended(1, claim_no=2)
     stage.store.refused_claims = {(1, 1)}
     stage.acker.put(stale)
     stage.acker.put(live)

@@ -103,7 +103,7 @@ def test_what_runs_is_not_given_back_after_a_failed_claim(stage):
 
 def test_what_waited_too_long_for_a_thread_is_given_back_unrun(stage):
     for id in range(1, 6):
-        stage.pool.submit(claimed(id))
+        stage.pool.submit([claimed(id)])
     stage.dispatcher.give_back_unstarted()
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)
@@ -116,10 +116,10 @@ def test_what_waited_too_long_for_a_thread_is_given_back_unrun(stage):
 
 def test_a_task_that_was_given_back_and_claimed_again_runs_once_with_the_new_claim(stage):
     for id in (1, 2):
-        stage.pool.submit(claimed(id))
-    stage.pool.submit(claimed(3, claim_no=1))
+        stage.pool.submit([claimed(id)])
+    stage.pool.submit([claimed(3, claim_no=1)])
     stage.dispatcher.give_back_unstarted()
-    stage.pool.submit(claimed(3, claim_no=2))
+    stage.pool.submit([claimed(3, claim_no=2)])
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)
     assert [e.claimed.claim_no for e in stage.executor.ran if e.claimed.id == 3] == [2]
@@ -128,15 +128,15 @@ def test_a_task_that_was_given_back_and_claimed_again_runs_once_with_the_new_cla
 def test_an_ended_task_is_busy_until_its_outcome_is_handed_on(stage):
     busy = []
     stage.pool.on_end = lambda execution: busy.append(stage.pool.busy)
-    stage.pool.submit(claimed(1))
+    stage.pool.submit([claimed(1)])
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)
     assert busy == [1]
 
 
 def test_tasks_can_be_asked_to_stop_one_by_one(stage):
-    stage.pool.submit(claimed(1))
-    stage.pool.submit(claimed(2))
+    stage.pool.submit([claimed(1)])
+    stage.pool.submit([claimed(2)])
     stage.pool.ask_to_stop(StopReason.CANCELLED, {2})
     stage.pool.ask_to_stop(StopReason.SHUTDOWN)
     reasons = {execution.claimed.id: execution.stop_reason for execution in stage.pool.executions}
@@ -144,7 +144,7 @@ def test_tasks_can_be_asked_to_stop_one_by_one(stage):
 
 
 def test_a_busy_pool_is_not_idle(stage):
-    stage.pool.submit(claimed(1))
+    stage.pool.submit([claimed(1)])
     assert stage.pool.wait_idle(0) is False
 
 
@@ -154,8 +154,8 @@ def test_a_fault_outside_any_task_does_not_end_the_thread(caplog):
 
     stage = Stage(size=1)
     stage.pool.on_free = broken
-    stage.pool.submit(claimed(1))
-    stage.pool.submit(claimed(2))
+    stage.pool.submit([claimed(1)])
+    stage.pool.submit([claimed(2)])
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)
     assert stage.pool.dead_threads == 0
@@ -165,8 +165,8 @@ def test_a_fault_outside_any_task_does_not_end_the_thread(caplog):
 
 def test_a_task_that_comes_back_while_its_first_run_goes_on_is_another_execution(stage):
     first, second = claimed(1), claimed(1)._replace(claim_no=claimed(1).claim_no + 1)
-    stage.pool.submit(first)
-    stage.pool.submit(second)
+    stage.pool.submit([first])
+    stage.pool.submit([second])
     assert stage.pool.busy == 2
     stage.executor.gate.set()
     assert stage.pool.wait_idle(10)

@@ -278,7 +278,7 @@ def test_nothing_is_rescued_while_the_dead_cannot_be_told_from_the_silent(db):
 def test_announcements_do_not_wait_for_slots():
     told = []
     announcer = Announcer()
-    announcer.put(lambda: told.append(1))
+    announcer.put([lambda: told.append(1)])
     announcer.start()
     announcer.drain(10)
     announcer.stop(10)
@@ -289,7 +289,7 @@ def test_slots_help_when_receivers_are_slower_than_tasks():
     told = []
     announcer = Announcer()
     for number in range(MOST_WAITING + 2):
-        announcer.put(lambda number=number: told.append(number))
+        announcer.put([lambda number=number: told.append(number)])
     announcer.help()
     assert told == [0, 1]
 
@@ -297,8 +297,8 @@ def test_slots_help_when_receivers_are_slower_than_tasks():
 def test_an_announcement_that_fails_does_not_keep_the_next(caplog):
     told = []
     announcer = Announcer()
-    announcer.put(lambda: 1 / 0)
-    announcer.put(lambda: told.append(1))
+    announcer.put([lambda: 1 / 0])
+    announcer.put([lambda: told.append(1)])
     announcer.run_once()
     assert told == [1]
     assert "ZeroDivisionError" in caplog.text

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from argparse import ArgumentParser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -93,18 +94,15 @@ class Command(BaseCommand):
         reloading = reloading and not options["drain"] and options["processes"] == 1 and is_main
         if reloading and not reload.is_child():
             sys.exit(reload.run_parent(lambda text: self.stderr.write(self.style.WARNING(text))))
-        log, handlers = WorkerLog(), self._set_up_logging(options)
-        log.connect()
-        try:
+        log = WorkerLog()
+        with ExitStack() as undo:
+            self._set_up_logging(options["verbosity"], undo)
+            log.connect()
+            undo.callback(log.disconnect)
             if options["processes"] == 1:
                 code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
             else:
                 code = self._supervise(backend, worker_options, options)
-        finally:
-            log.disconnect()
-            for logger, handler in handlers:
-                logger.removeHandler(handler)
-                logger.propagate = True
         if is_main and "runqueue" in sys.argv:
             shutdown.leave_within(EXIT_SECONDS, code)
         if code:
@@ -227,24 +225,22 @@ class Command(BaseCommand):
             raise CommandError(problem)
         return made
 
-    def _set_up_logging(self, options: dict[str, Any]) -> list[tuple[logging.Logger, logging.Handler]]:
-        """Respect the project's LOGGING: add a handler only where nobody would hear us. Return what was added."""
+    def _set_up_logging(self, verbosity: int, undo: ExitStack) -> None:
+        """Respect the project's LOGGING: add a handler only where nobody would hear us."""
         logger = logging.getLogger("django_locqueue")
         if logger.hasHandlers():
-            return []
+            return
         handler: logging.Handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", options["verbosity"]))
-        logger.setLevel(LEVELS[options["verbosity"]])
-        added = [(logger, handler)]
+        handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", verbosity))
+        logger.addHandler(handler)
+        logger.setLevel(LEVELS[verbosity])
+        undo.callback(logger.removeHandler, handler)
         framework = logging.getLogger(compat.LOGGER_NAME)
-        if not framework.handlers and framework.propagate:
+        if not framework.handlers and framework.level == logging.NOTSET:
             # The project has said nothing of it, so Django or Python would tell each start and end, and each
             # failure's traceback, a second time in the framework's words.
-            framework.propagate = False
-            added.append((framework, logging.NullHandler()))
-        for each, its in added:
-            each.addHandler(its)
-        return added
+            framework.setLevel(logging.CRITICAL)
+            undo.callback(framework.setLevel, logging.NOTSET)
 
 
 class _Line(logging.Formatter):

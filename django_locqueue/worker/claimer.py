@@ -1,0 +1,70 @@
+"""Which tasks are claimed next: from the heads of all queues, or from where the last claim ended."""
+
+import time
+from collections.abc import Collection
+from datetime import datetime
+
+from django_locqueue.store import Claimed, Store
+from django_locqueue.store.serve import Mark, Owner
+
+LOOK_AROUND_SECONDS = 0.2  # while the marks give enough, how often the heads are looked at
+LARGEST_SHARE = 0.05  # of the time that looks may take
+LONG_LOOK_SECONDS = 0.25  # then dead rows are in the way, and even a claim that was not filled is no reason to look
+
+
+class Claimer:
+    """Claims from the queues that this worker serves.
+
+    While there is a backlog, claims go on behind the low-water marks of those before: a row that was claimed stays in
+    the ready index until the database can forget it, which one old transaction anywhere forbids, and a claim from
+    the head reads past all of them. What comes to be in front of a mark (a late commit, a retried task, a higher
+    priority) is found by the look at the heads that follows a claim which was not filled, and any other after
+    ``LOOK_AROUND_SECONDS``.
+    """
+
+    def __init__(self, store: Store, queues: Collection[str], exclude_queues: Collection[str]) -> None:
+        self.store = store
+        self.queues = queues
+        self.exclude_queues = exclude_queues
+        self._marks: dict[tuple[str, int], Mark] = {}  # by queue and priority
+        self._is_full = False  # the last claim got all that it asked for
+        self._look_again_at = 0.0
+        self._rest_until = 0.0
+
+    def claim(self, owner: Owner, limit: int, now: datetime | None = None) -> list[Claimed]:
+        """Give up to ``limit`` ready tasks to the owner; fewer only if no more were found."""
+        began = time.monotonic()
+        claimed: list[Claimed] = []
+        if began < (self._look_again_at if self._is_full else self._rest_until):
+            claimed = self._claim_behind_marks(owner, limit, now)
+        if len(claimed) < limit and time.monotonic() >= self._rest_until:
+            claimed += self._look(owner, limit - len(claimed), now)
+        self._is_full = len(claimed) == limit
+        return claimed
+
+    def _claim_behind_marks(self, owner: Owner, limit: int, now: datetime | None) -> list[Claimed]:
+        claimed: list[Claimed] = []
+        for queue, mark in sorted(self._marks.items(), key=lambda each: (-each[1].priority, each[1].run_after)):
+            got = self.store.claim_from(queue[0], owner, limit - len(claimed), after=mark, now=now)
+            self._move_marks(got)
+            claimed += got
+            if len(claimed) == limit:
+                break
+        return claimed
+
+    def _look(self, owner: Owner, limit: int, now: datetime | None) -> list[Claimed]:
+        began = time.monotonic()
+        claimed = self.store.claim(owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
+        ended = time.monotonic()
+        rest = (ended - began) * (1 / LARGEST_SHARE - 1)
+        self._look_again_at = ended + max(LOOK_AROUND_SECONDS, rest)
+        if ended - began >= LONG_LOOK_SECONDS:
+            self._rest_until = ended + rest
+        else:
+            self._marks.clear()  # those of queues that are empty now would cost a statement each
+        self._move_marks(claimed)
+        return claimed
+
+    def _move_marks(self, claimed: list[Claimed]) -> None:
+        for task in claimed:  # in the order of service, so that the last of each kind stays
+            self._marks[task.queue_name, task.priority] = Mark(task.priority, task.run_after, task.id)
