@@ -75,9 +75,8 @@ def _is_session_changed(connection: Any) -> bool:
 def _is_clean(connection: Any) -> bool:
     if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
         return False
-    info = getattr(connection.connection, "info", None)  # psycopg: a raw BEGIN is not seen by Django
-    if info is not None:
-        return bool(info.transaction_status == 0)
+    if connection.vendor == "postgresql":  # a raw BEGIN is not seen by Django
+        return bool(connection.connection.info.transaction_status == 0)
     if connection.vendor == "mysql":
         # Its client cannot tell, and the next BEGIN would commit what a raw BEGIN left. One round trip.
         connection.connection.rollback()

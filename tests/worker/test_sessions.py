@@ -1,5 +1,7 @@
 """What a task sets in the session of its connection is gone for the next (E5), and a cut connection is not met (B4)."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SUCCESSFUL = compat.TaskResultStatus.SUCCESSFUL
 
-LEFT = {
+LEFT: dict[str, list[Any]] = {
     "postgresql": [
         ("SET statement_timeout = 12345", "SHOW statement_timeout", "0"),
         ("SET search_path TO pg_catalog", "SELECT count(*) >= 0 FROM auth_group", True),
