@@ -6,7 +6,10 @@ import threading
 import time
 from pathlib import Path
 
+from django.db import connection
+
 from django_locqueue import task
+from django_locqueue.worker.limits import resident_megabytes
 from tests.tasks import write_ledger
 
 
@@ -43,3 +46,23 @@ def die_at_first(ledger: str) -> None:
 def kill_own_process(ledger: str) -> None:
     write_ledger(ledger, "start")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+kept: list[bytes] = []
+
+
+@task
+def hoard(megabytes: int) -> None:
+    kept.append(b"x" * (megabytes << 20))
+
+
+@task
+def read_much(number: int) -> float:
+    """Read 200 KB by several queries; every tenth fails. Returns the megabytes that the process holds."""
+    for _ in range(3):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s", ["x" * 200_000])
+            cursor.fetchall()
+    if number % 10 == 0:
+        raise ValueError("x" * 100_000)
+    return resident_megabytes()

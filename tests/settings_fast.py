@@ -16,5 +16,6 @@ LOCQUEUE = {
         **json.loads(os.environ.get("TEST_LOCQUEUE_WORKER", "{}")),
     },
 }
+DEBUG = "TEST_DEBUG" in os.environ
 if "TEST_SQLITE_DEFAULTS" in os.environ:
     DATABASES["default"]["OPTIONS"] = {}

@@ -32,20 +32,21 @@ class Watchdog(Service):
         self.grace = float(conf.worker.TIMEOUT_GRACE_SECONDS)
         self.pulse = min(PULSE_SECONDS, conf.worker.LEASE_SECONDS / 5) if table is not None else IDLE_SECONDS
         self._next = math.inf  # the nearest moment at which something is due
+        self._is_new = False  # a deadline before that one has come
 
     def watch(self, execution: Execution) -> None:
         """Called when a function with a deadline begins, on its thread."""
         if execution.deadline is not None and execution.deadline < self._next:
-            self._next = execution.deadline
+            self._is_new = True
             self.wake()
 
     def run_once(self, now: datetime | None = None) -> float:
         if self.table is not None:
             self.table.pulse += 1
-        if time.monotonic() >= self._next:
-            self._next = math.inf  # before the look: a task that begins during it wakes us again
+        if self._is_new or time.monotonic() >= self._next:
+            self._is_new, self._next = False, math.inf  # before the look: a task that begins during it is new
             self._next = min((self._hold(execution) for execution in self.pool.executions), default=math.inf)
-        return max(0.0, min(self._next - time.monotonic(), self.pulse))
+        return 0 if self._is_new else max(0.0, min(self._next - time.monotonic(), self.pulse))
 
     def stop(self, timeout: float | None = None) -> None:
         super().stop(timeout)
