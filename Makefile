@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 MYSQL_READY := $(VENV)/.ready-mysql
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint clean
+.PHONY: help demo serve test faults lint clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ serve: $(READY) ## the same, and it stays up: shop, admin and worker until Ctrl+
 # The mysql extra has to be compiled, so it is installed only where it is used.
 test: $(READY) $(if $(TEST_MYSQL_URL),$(MYSQL_READY)) ## the tests on SQLite and PostgreSQL, and on MariaDB if TEST_MYSQL_URL is set
 	@$(BIN)/python -m tests $(ARGS)
+
+faults: $(READY) ## kill, stop and cut off workers and databases under load, for minutes; ARGS="kill-worker --seconds 60"
+	@$(BIN)/python -m tests.faults $(ARGS)
+	@$(if $(ARGS),,$(BIN)/python -m tests.faults --database sqlite)
 
 lint: $(READY) ## style, types, layers, and that no migration is missing
 	@$(BIN)/ruff check --quiet .

@@ -79,6 +79,12 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
             hint="The defaults are 30 and 10. A lease of three beats survives one that is late.",
             id="locqueue.W002",
         )
+    if not isinstance(worker.LISTEN, bool):
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'LISTEN')} must be True or False, got {worker.LISTEN!r}.",
+            hint="True, the default, tells idle workers of new tasks where the database can.",
+            id="locqueue.E019",
+        )
     match worker.POLL_SECONDS:
         case (least, most) if _is_number(least) and _is_number(most) and 0 < least <= most:
             pass

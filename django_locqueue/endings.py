@@ -14,7 +14,7 @@ from django_locqueue import compat, registry, signals
 from django_locqueue.exceptions import Cancel, WorkerLost
 from django_locqueue.models import FINISHED, State, Task
 from django_locqueue.result import stored_result
-from django_locqueue.store import Claimed, Rescued, Store
+from django_locqueue.store import Claimed, Key, Rescued, Store
 
 BATCH = 500
 
@@ -39,7 +39,7 @@ def rescue(store: Store, *, max_crashes: int, now: datetime | None = None) -> li
     return rescued
 
 
-def give_up_worker(store: Store, worker_id: int, *, running: Collection[int], max_crashes: int) -> list[Rescued]:
+def give_up_worker(store: Store, worker_id: int, *, running: Collection[Key], max_crashes: int) -> list[Rescued]:
     """Take back at once what a worker had whose death was seen; see ``Store.give_up_worker``."""
     rescued = store.give_up_worker(
         worker_id, running=running, max_crashes=max_crashes, by_backend=registry.crash_limits()

@@ -1,11 +1,13 @@
 """Tasks that end, double or outlive the process that runs them."""
 
+import ctypes
 import os
 import signal
 import threading
 import time
 from pathlib import Path
 
+from django.contrib.auth.models import Group
 from django.db import connection
 
 from django_locqueue import task
@@ -40,6 +42,31 @@ def die_at_first(ledger: str) -> None:
     write_ledger(ledger, "start")
     if Path(ledger).read_text().splitlines().count("start") == 1:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+def end_thread(name: str) -> None:
+    """Let a thread of the worker end as by a fault that nobody foresaw."""
+    [thread] = [each for each in threading.enumerate() if each.name == name]
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+
+
+@task
+def compute(ledger: str, seconds: float) -> None:
+    """Keep a core busy, in Python alone."""
+    write_ledger(ledger, "start")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+@task
+def query(ledger: str, seconds: float) -> None:
+    """Keep the database busy."""
+    write_ledger(ledger, "start")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        Group.objects.count()
 
 
 @task

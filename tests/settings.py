@@ -52,7 +52,7 @@ TEMPLATES = [
 STATIC_URL = "/static/"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; a test logs in often
 
-TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": []}}
+TASKS: dict[str, dict[str, Any]] = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": []}}
 LOCQUEUE: dict[str, dict[str, Any]] = {
     # Its recorder's thread would write the requests of one test into the database of the next. Tests of the access log
     # switch it on, and see to the thread; for the processes of a test the environment does.

@@ -1,11 +1,11 @@
 """The tests' settings with the shortest lease, for the processes that tests start; more comes as JSON in an
-environment variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``."""
+environment variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``; so do options of the backend."""
 
 import json
 import os
 
 from tests.settings import *  # noqa: F403
-from tests.settings import DATABASES, LOCQUEUE
+from tests.settings import DATABASES, LOCQUEUE, TASKS
 
 LOCQUEUE = {
     **LOCQUEUE,
@@ -17,5 +17,6 @@ LOCQUEUE = {
     },
 }
 DEBUG = "TEST_DEBUG" in os.environ
+TASKS["default"]["OPTIONS"] = json.loads(os.environ.get("TEST_LOCQUEUE_OPTIONS", "{}"))
 if "TEST_SQLITE_DEFAULTS" in os.environ:
     DATABASES["default"]["OPTIONS"] = {}

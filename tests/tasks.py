@@ -367,6 +367,15 @@ def run_until_asked_to_stop(context: Any) -> None:
 # -- for real processes: each writes a ledger, whose path it is given
 
 
+@task(takes_context=True)
+def note_the_stop(context: Any, ledger: str) -> None:
+    write_ledger(ledger, "start")
+    tick = threading.Event()
+    while not context.should_stop:
+        tick.wait(0.05)
+    write_ledger(ledger, str(context.execution.stop_reason))
+
+
 @task
 def note(ledger: str, text: str = "run") -> None:
     write_ledger(ledger, text)

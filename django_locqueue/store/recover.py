@@ -1,7 +1,7 @@
 """What keeps the queue going whoever dies: heartbeats, rescue, promotion, pruning."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -12,15 +12,17 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel, WorkerLost
-from django_locqueue.models import State, Task, TaskAttempt, Worker
-from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker
+from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
-from django_locqueue.policies.outcome import class_path, shortened
+from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.store.base import StoreBase, repeated
+from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
 
+SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -81,6 +83,26 @@ class Recovering(StoreBase):
     def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
         self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
 
+    def confirm(self, ended: Sequence[tuple[Claimed, Outcome]]) -> dict[Key, State]:
+        """After an ack whose answer was lost: return the state of each task whose outcome was stored all the same.
+
+        Only the ack of a claim ends it without counting a crash or a new claim. A row that is gone was deleted by an
+        ack that keeps no row.
+        """
+        rows = self.tasks.filter(pk__in=[task.id for task, _ in ended])
+        found = {row[0]: row[1:] for row in rows.values_list("pk", "claim_no", "crashes", "state")}
+        confirmed = {}
+        for task, outcome in ended:
+            end = State(outcome.kind.value) if outcome.kind.value in FINISHED else None
+            if task.id not in found:
+                if not outcome.keep_row:
+                    confirmed[task.key] = end or State.CANCELLED
+                continue
+            claim_no, crashes, state = found[task.id]
+            if (claim_no, crashes) == (task.claim_no, task.crashes) and state != State.RUNNING and end in (None, state):
+                confirmed[task.key] = State(state)
+        return confirmed
+
     def asked_to_stop(self, worker_id: int) -> set[int]:
         """Return the ids of this worker's running tasks that someone cancelled."""
         asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
@@ -102,12 +124,14 @@ class Recovering(StoreBase):
         Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
+        if not self._anything_to_rescue(time):
+            return []
         with self.transaction():
-            # First a write: a SQLite transaction that begins by reading may not be allowed to write later.
-            self.workers.expired(time).update(stopped_at=time)
-            live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
-            # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
-            orphaned = self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
+            # Passed over where somebody holds the row: a sweep that waits would hold up promotion too.
+            expired = self.workers.expired(time).select_for_update(skip_locked=True)
+            if dead := list(expired.values_list("pk", flat=True)):
+                self.workers.filter(pk__in=dead).update(stopped_at=time)
+            orphaned = self._orphaned()
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
@@ -116,6 +140,16 @@ class Recovering(StoreBase):
                 self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time) for task in orphans
             ]
             return [each for each in rescued if each is not None]
+
+    def _anything_to_rescue(self, time: Any) -> bool:
+        """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
+        # A slice and not exists(), which drops the order: with statistics of an empty table that reads the whole table.
+        return self.workers.expired(time).exists() or bool(self._orphaned().values_list("pk", flat=True)[:1])
+
+    def _orphaned(self) -> TaskQuerySet:
+        live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
+        # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
+        return self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
         """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""
@@ -173,10 +207,15 @@ class Recovering(StoreBase):
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
-        first = self.tasks.scheduled().order_by("run_after", "id").values_list("run_after", flat=True).first()
-        if first is None:
+        rows = self.fetch(
+            f"SELECT run_after, {clock.now_sql(self.connection)} FROM {Task._meta.db_table} "
+            f"WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
+            (),
+        )
+        if not rows:
             return None
-        return (first - (self.now() if now is None else clock.storable(now))).total_seconds()
+        first, database_now = map(self.load_time, rows[0])
+        return (first - (database_now if now is None else clock.storable(now))).total_seconds()
 
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
@@ -188,9 +227,12 @@ class Recovering(StoreBase):
         for state, days in retention.items():
             if days is None:
                 continue
+            old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
+            old = old.order_by("finished_at", "id")
+            if not old.values_list("pk", flat=True)[:1]:
+                continue  # a read, and no transaction, for each idle worker's look
             with self.transaction():
-                old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
-                chosen = self._locked(old.order_by("finished_at", "id")[:limit])
+                chosen = self._locked(old[:limit])
                 deleted += self._delete(list(chosen.values_list("pk", flat=True)))
         return deleted
 

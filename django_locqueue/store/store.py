@@ -8,6 +8,7 @@ from django_locqueue.store.control import Controlling
 from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.serve import Serving
+from django_locqueue.store.values import Key
 
 
 class Store(Enqueuing, Serving, Controlling):
@@ -17,21 +18,30 @@ class Store(Enqueuing, Serving, Controlling):
         self,
         worker_id: int,
         *,
-        running: Collection[int],
+        running: Collection[Key],
         max_crashes: int,
         by_backend: Mapping[str, int] = MappingProxyType({}),
     ) -> list[Rescued]:
         """Take back at once what a worker had whose death was seen.
 
-        The tasks in ``running`` are charged a crash; what it had claimed and not begun goes back free. Of the latter
-        only those are returned that somebody had cancelled, so that they ended here.
+        The claims in ``running`` are charged a crash; what it had claimed and not begun, or had done without having
+        stored the outcome, goes back free. Of the latter only those are returned that somebody had cancelled, so that
+        they ended here.
         """
-        waited = [task for task in self.held(worker_id) if task.id not in running]
-        written = self.release(waited)
-        ended = [
-            Rescued(task.id, State.CANCELLED, task.worker_name, task.crashes, task.backend_alias)
-            for task in waited
-            if written.get(task.key) == State.CANCELLED
-        ]
+        ended = self._give_back(worker_id, running)
         self.stop_worker(worker_id)
+        # A claim that the dead process had sent may have committed since.
+        ended += self._give_back(worker_id, running)
         return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend)
+
+    def _give_back(self, worker_id: int, running: Collection[Key]) -> list[Rescued]:
+        """Release what a dead worker holds and does not run, until nothing of it is left."""
+        ended: list[Rescued] = []
+        while waited := [task for task in self.held(worker_id) if task.key not in running]:
+            written = self.release(waited)
+            ended += [
+                Rescued(task.id, State.CANCELLED, task.worker_name, task.crashes, task.backend_alias)
+                for task in waited
+                if written.get(task.key) == State.CANCELLED
+            ]
+        return ended

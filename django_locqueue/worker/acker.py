@@ -79,7 +79,12 @@ class Acker(Service):
                 return
 
     def _write(self, ended: list[Execution], now: datetime | None) -> dict[Key, State]:
-        return self.store.ack([(e.claimed, e.outcome) for e in ended if e.outcome is not None], now=now)
+        outcomes = [(e.claimed, e.outcome) for e in ended if e.outcome is not None]
+        written = self.store.ack(outcomes, now=now)
+        if self.failures and (refused := [each for each in outcomes if each[0].key not in written]):
+            # The try that failed may have been stored: its commit, but not the connection, had succeeded.
+            written |= self.store.confirm(refused)
+        return written
 
     def _write_or_replace(self, ended: list[Execution], now: datetime | None) -> dict[Key, State]:
         """Write an outcome; if the database refuses this and accepts a short failure in its place, that one.

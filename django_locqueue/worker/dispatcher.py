@@ -1,6 +1,7 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from django_locqueue.worker.pool import Pool
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
-SUSPECT_SECONDS = 1.0  # before another task whose worker died is tried in this process
+SUSPECT_SECONDS = 1.0  # for which one of many suspects goes back whose turn does not come
 
 
 class Dispatcher(Service):
@@ -49,18 +50,30 @@ class Dispatcher(Service):
         self.is_ending = is_ending
         self.claimer = Claimer(store, queues, exclude_queues)
         self.most_tasks = most_tasks
-        self.taken = 0  # tasks that it has claimed and not given back unrun
+        self._taken = 0  # tasks that it has claimed and not given back unrun
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
+        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
+        self._suspects: deque[Execution] = deque()  # claimed, and in line behind the one that runs
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
+    @property
+    def ended(self) -> int:
+        """How many of the tasks that it has claimed have ended."""
+        return self._taken - self.pool.busy - len(self._suspects)
+
     def slot_freed(self) -> None:
         """Claim again when half of what was read ahead is used up."""
-        if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
+        if self._suspects or self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
             self.wake()
+
+    def hear(self, queue_name: str) -> None:
+        """Something was enqueued there: look at once, and after a moment again for what came right behind it."""
+        self.claimer.hear(queue_name)
+        self.wake(again=True)
 
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
@@ -68,47 +81,47 @@ class Dispatcher(Service):
         owner = self.owner()
         if owner is None:
             return self.least
-        if self.failures:
+        if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
-        room = self.pool.size + self._ahead - self.pool.busy
+        self._next_suspect()
+        room = self.pool.size + self._ahead - self.pool.busy - len(self._suspects)
         if self.most_tasks is not None:
-            room = min(room, self.most_tasks - self.taken)
+            room = min(room, self.most_tasks - self._taken)
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
-            return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
+            return self.least if self.pool.busy > self.pool.size or self._suspects else IDLE_SECONDS
+        reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
-        begun = self._one_suspect(claimed)
-        self.taken += len(begun)
-        self.pool.submit(begun)
-        self.found_nothing = len(claimed) < room
+        self._suspects += [Execution(task) for task in claimed if task.crashes]
+        self.pool.submit(task for task in claimed if not task.crashes)
+        self._taken += len(claimed)
+        self._next_suspect()
+        self._reconcile_at = reconcile_at
+        self.found_nothing = len(claimed) < room and not self._suspects
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
 
-    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
-        """Return what may run now; the rest goes back for a moment, uncharged.
+    def _next_suspect(self) -> None:
+        """Run one when none runs. The rest stands in line, and goes back for a while if that takes long, uncharged.
 
         A task whose worker died may have been what killed it. Such tasks run one at a time in a process, so that an
         innocent one is not charged again and again for its neighbour.
         """
-        suspects = [task for task in claimed if task.crashes]
-        if not suspects:
-            return claimed
-        one_runs = any(execution.claimed.crashes for execution in self.pool.executions)
-        late = suspects if one_runs else suspects[1:]
-        if late:
-            endings.release(self.store, late, delay=SUSPECT_SECONDS)
-        return [task for task in claimed if task not in late]
+        if self._suspects and not any(execution.claimed.crashes for execution in self.pool.executions):
+            self.pool.submit([self._suspects.popleft().claimed])
 
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
 
-        This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
+        This worker lives and beats, so nobody would ever rescue it. After a claim that failed, and once in a lease:
+        where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
         held = self.store.held(owner.id)
-        known = {execution.key for execution in self.pool.executions}
+        known = {execution.key for execution in (*self.pool.executions, *self._suspects)}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
+        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""
@@ -120,9 +133,13 @@ class Dispatcher(Service):
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
-        for execution in self.pool.withdraw(waited=waited):
-            self.taken -= 1
-            execution.outcome = Outcome(Kind.RELEASED)
+        late = self.pool.withdraw(waited=waited)
+        while self._suspects and time.monotonic() - self._suspects[0].claimed_at >= waited:
+            late.append(self._suspects.popleft())
+        self._taken -= len(late)
+        for execution in late:
+            # A suspect's line may be as long again at once.
+            execution.outcome = Outcome(Kind.RELEASED, delay=SUSPECT_SECONDS if execution.claimed.crashes else 0)
             execution.ended = time.monotonic()
             self.give_back(execution)
 

@@ -81,6 +81,7 @@ class Heartbeat(Service):
         if self.pool.busy:
             self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(self.row.pk))
 
-    def on_failure(self, error: Exception) -> None:
+    def watch(self) -> None:
+        """Ask the tasks to stop when the lease is in doubt. For another thread: a beat that hangs does not fail."""
         if not self.lease_is_good:
             self.pool.ask_to_stop(StopReason.LEASE_LOST)

@@ -8,11 +8,9 @@ from datetime import datetime
 from django_locqueue import conf, endings
 from django_locqueue.service import Service
 from django_locqueue.store import Store
-from django_locqueue.store.recover import BATCH
+from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
-LEAST_SECONDS = 0.1
-LONGEST_SECONDS = 1.0  # a task that is due earlier than the one we wait for may be enqueued meanwhile
 
 
 class Maintenance(Service):
@@ -53,8 +51,7 @@ class Maintenance(Service):
         more = self._prune(now) or more
         if more:
             return 0
-        until_rescue = max(LEAST_SECONDS, self._next_rescue - time.monotonic())
-        return max(0.0, min(LONGEST_SECONDS, until_rescue, LONGEST_SECONDS if due is None else due))
+        return max(0.0, min(SOON_SECONDS, self.sweep_seconds, SOON_SECONDS if due is None else due))
 
     def _promote(self, now: datetime | None) -> bool:
         promoted = self.store.promote(now=now)

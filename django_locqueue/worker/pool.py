@@ -138,7 +138,7 @@ class Pool:
         execution.ident = threading.get_ident()
         self._slots[execution.key] = slot
         if self.table is not None:
-            self.table.mark(slot, execution.claimed.id)
+            self.table.mark(slot, execution.key)
         self.executor.run(execution)
         if self._slots.pop(execution.key, None) is None:
             return False
@@ -147,7 +147,7 @@ class Pool:
 
     def _finish(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
-            self.table.mark(slot, 0)
+            self.table.mark(slot)
         self.on_end(execution)
         self.ended += 1
         self._remove(execution)

@@ -10,11 +10,16 @@ import struct
 import tempfile
 from typing import Any
 
+from django_locqueue.store import Key
+
 _number = struct.Struct("<q")
+_entry = struct.Struct("<qq")  # a task's id and the number of its claim
 CAPACITY = 512  # slots of one process
+NOTHING: Key = (0, 0)
+_SLOTS = 4 * _number.size  # where they begin
 
 
-def _counter(place: int) -> Any:
+def _number_at(place: int) -> Any:
     """Return a property that is a number in the table."""
 
     def read(table: "SlotTable") -> int:
@@ -27,13 +32,13 @@ def _counter(place: int) -> Any:
 
 
 class SlotTable:
-    """``mark(slot, task_id)`` when a task begins, with 0 when it ends. ``worker_id``: the process's worker row.
+    """``mark(slot, key)`` when a task begins, without a key when it ends. ``worker_id``: the process's worker row.
 
     ``parent``: the pid of the supervisor that reads it. ``pulse`` grows while Python code can run in the process, and
     is 0 before and after its service; ``beats`` grows with each heartbeat; ``retiring``: it leaves to be replaced.
     """
 
-    SIZE = _number.size * (CAPACITY + 4)
+    SIZE = _SLOTS + _entry.size * CAPACITY
 
     def __init__(self, descriptor: int, parent: int = 0) -> None:
         self.descriptor = descriptor
@@ -48,28 +53,17 @@ class SlotTable:
         os.ftruncate(descriptor, cls.SIZE)
         return cls(descriptor)
 
-    @property
-    def worker_id(self) -> int:
-        return int(_number.unpack_from(self._memory)[0])
+    worker_id = _number_at(0)
+    pulse = _number_at(1)
+    beats = _number_at(2)
+    retiring = _number_at(3)
 
-    @worker_id.setter
-    def worker_id(self, worker_id: int) -> None:
-        _number.pack_into(self._memory, 0, worker_id)
+    def mark(self, slot: int, key: Key = NOTHING) -> None:
+        _entry.pack_into(self._memory, _SLOTS + slot * _entry.size, *key)
 
-    pulse = _counter(CAPACITY + 1)
-    beats = _counter(CAPACITY + 2)
-    retiring = _counter(CAPACITY + 3)
-
-    def mark(self, slot: int, task_id: int) -> None:
-        _number.pack_into(self._memory, (slot + 1) * _number.size, task_id)
-
-    def running(self) -> set[int]:
-        """Return the ids of the tasks that run."""
-        return {task_id for (task_id,) in _number.iter_unpack(self._slots) if task_id}
-
-    @property
-    def _slots(self) -> bytes:
-        return self._memory[_number.size : _number.size * (CAPACITY + 1)]
+    def running(self) -> set[Key]:
+        """Return the keys of the tasks that run. One that a death has torn names no claim, and nobody is charged."""
+        return set(_entry.iter_unpack(self._memory[_SLOTS:])) - {NOTHING}
 
     def clear(self) -> None:
         self._memory[:] = bytes(self.SIZE)

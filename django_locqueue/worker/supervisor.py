@@ -11,14 +11,16 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db import Error
 from django.utils.autoreload import get_child_arguments
 
 from django_locqueue import conf, endings
 from django_locqueue.connections import close_connections
-from django_locqueue.store import Store
+from django_locqueue.store import Key, Store
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
+from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
@@ -28,6 +30,7 @@ LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
 STARVED_SECONDS = 1.0  # between two looks
+RESCUE_SECONDS = 5.0  # what a database gets that hangs, before the other children are looked after again
 
 
 @dataclass(slots=True)
@@ -64,12 +67,12 @@ class Supervisor:
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.children = [Child(command) for command in commands]
         self._looked = time.monotonic()
-        self._received: list[int] = []
+        self.received: list[int] = []
         self._tick = threading.Event()  # never set: a signal handler must not take its lock
 
     def pass_on(self, number: int) -> None:
         """Send a signal to every child, and start no more. Called by a signal handler."""
-        self._received.append(number)
+        self.received.append(number)
         for child in self.children:
             child.start_at = None
             if child.process is not None:
@@ -129,7 +132,7 @@ class Supervisor:
             pass_fds=[child.table.descriptor],
             start_new_session=True,  # a terminal's Ctrl+C reaches the children once, from us
         )
-        for number in self._received:  # that came while it was being started
+        for number in self.received:  # that came while it was being started
             child.process.send_signal(number)
 
     def _ended(self, child: Child, code: int) -> int:
@@ -138,10 +141,10 @@ class Supervisor:
         # Also one that left with a code of its own: a task may have called os._exit.
         left_by_itself = code >= 0 and not child.table.running()
         retired = code == 0 and bool(child.table.retiring)
-        self._rescue(child, code)
-        if self._received or (self.drain and left_by_itself and not retired):
+        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.running(), code))
+        if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
-            told = len(self._received) == 1 and -code in self._received
+            told = len(self.received) == 1 and -code in self.received
             return 0 if told else code if code >= 0 else 128 - code
         if retired:
             child.start_at = time.monotonic()
@@ -153,11 +156,9 @@ class Supervisor:
         logger.warning("A worker process ended with %d; another starts in %.1f s.", code, child.pause)
         return 0
 
-    def _rescue(self, child: Child, code: int) -> None:
+    def _rescue(self, worker_id: int, running: set[Key], code: int) -> None:
         try:
-            endings.give_up_worker(
-                self.store, child.table.worker_id, running=child.table.running(), max_crashes=self.max_crashes
-            )
+            endings.give_up_worker(self.store, worker_id, running=running, max_crashes=self.max_crashes)
         except Error:
             logger.exception("A worker process died (%d); its tasks are taken back when its lease is over.", code)
         finally:

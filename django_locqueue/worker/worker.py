@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,28 +14,37 @@ from django.db import Error
 from django_locqueue import __version__, conf, endings, signals
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
+from django_locqueue.models import State
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import Service
+from django_locqueue.store.notify import Notifying
+from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
+from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.limits import UNLIMITED, Limits
+from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.watchdog import Watchdog
 
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
-LOOK_SECONDS = 0.1  # how soon a stop signal is seen
+LOOK_SECONDS = 1.0  # how soon a dead service is seen, or a lease that is over; a stop signal rings
+FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
 FORCED_SECONDS = 0.5  # for each step of the end after a second signal
+LAST_CLAIM_SECONDS = 1.0  # what the claim that is under way gets
 LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
+NOTHING_TO_SAY_SECONDS = 1.0  # the same if no outcome is at stake
 COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
 
 
@@ -57,9 +66,18 @@ def default_name() -> str:
 
 
 class Worker:
-    """``run`` serves until it is asked to stop, and returns the process's exit code."""
+    """``run`` serves until it is asked to stop, and returns the process's exit code.
 
-    def __init__(self, backend: LocQueueBackend, options: WorkerOptions) -> None:
+    ``received``: the stop signals so far, which a signal handler notes before it rings the ``bell``.
+    """
+
+    def __init__(
+        self,
+        backend: LocQueueBackend,
+        options: WorkerOptions,
+        received: Sequence[int] = (),
+        bell: Bell | None = None,
+    ) -> None:
         self.backend = backend
         self.store = backend.store
         self.options = options
@@ -94,36 +112,41 @@ class Worker:
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self.heartbeat.look_for_cancelled,
         )
+        self.listener: Listener | None = None
+        if conf.worker.LISTEN and isinstance(self.store, Notifying):
+            self.listener = Listener(self.store, self._on_notified)
+        self._received = received
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
-        self._tick = threading.Event()  # never set: a signal handler must not take its lock
-        self.is_begun = False
+        self._bell = bell or Bell()
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
     def services(self) -> tuple[Service, ...]:
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog)
+        listener = () if self.listener is None else (self.listener,)
+        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog, *listener)
 
     def request_stop(self) -> None:
-        """Stop gracefully; a second call stops at once. Takes no lock: signal handlers call it."""
+        """Stop gracefully; a second call stops at once."""
         self._stop_requests.append(time.monotonic())
+        self._bell.ring()
 
     @property
     def is_stopping(self) -> bool:
-        return bool(self._stop_requests)
+        return bool(self._received or self._stop_requests)
 
     @property
     def is_forced(self) -> bool:
-        return len(self._stop_requests) > 1
+        return len(self._received) + len(self._stop_requests) > 1
 
     def run(self) -> int:
-        self.is_begun = True
         try:
             self.pool.start()
             for service in self.services:
                 service.start()
             signals.worker_started.send_robust(type(self), worker=self.heartbeat.row)
-            healthy = self._serve()
+            with self._bell:
+                healthy = self._serve()
             self._shut_down()
             return 0 if healthy else 1
         finally:
@@ -136,7 +159,7 @@ class Worker:
         began = quiet_since = time.monotonic()
         ended = 0
         while not self.is_stopping:
-            self._tick.wait(0.05 if self.options.drain else LOOK_SECONDS)
+            self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -146,11 +169,13 @@ class Worker:
                 return False
             if self.pool.stuck and (self.options.table is not None or self.pool.stuck >= self.pool.size):
                 return self._leave_stuck()
-            if why := self.options.limits.reached(
-                tasks=self.dispatcher.taken - self.pool.busy, seconds=time.monotonic() - began
-            ):
+            if why := self.options.limits.reached(tasks=self.dispatcher.ended, seconds=time.monotonic() - began):
                 logger.info("Leaving, because %s.", why)
                 return self._retire()
+            self.heartbeat.watch()
+            for service in self.services:
+                if service is not self.announcer:  # what it waits for may be a receiver's own
+                    service.break_off_after(self.heartbeat.lease)
             if self.options.drain and self._is_drained():
                 return True
             if self.pool.busy or self.pool.ended != ended:
@@ -203,10 +228,11 @@ class Worker:
     def _shut_down(self) -> None:
         """Stop claiming, let tasks finish, ask the rest to stop, give back what still runs, write it all, leave."""
         grace_end = time.monotonic() + self.options.grace_seconds
-        end = grace_end + COOPERATION_SECONDS + LAST_WORDS_SECONDS
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        self.dispatcher.stop(self._until(end))
+        if self.listener is not None:
+            self.listener.stop(0)
+        self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
             type(self), worker=self.heartbeat.row, running=self.pool.busy, grace=self.options.grace_seconds
@@ -215,12 +241,17 @@ class Worker:
         if self.pool.busy:
             self.pool.ask_to_stop(StopReason.SHUTDOWN)
             self._wait_idle(time.monotonic() + COOPERATION_SECONDS)
-        self.maintenance.stop(self._until(end))
-        self.heartbeat.stop(self._until(end))
-        self.acker.stop(self._until(end))
+        # A database that hangs holds up each service; they are waited for side by side, and no longer than it is worth.
+        patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
+        end = time.monotonic() + patience
+        ending = (self.dispatcher, self.maintenance, self.heartbeat, self.acker)
+        for service in ending:
+            service.stop(0)
+        for service in ending:
+            service.stop(self._until(end))
         left = self.pool.executions
         self.is_stuck = bool(left or self.pool.stuck)
-        _within(self._until(end), partial(self._last_words, left))
+        within(self._until(time.monotonic() + patience), partial(self._last_words, left))
         self.announcer.drain(self._until(end))
         self.announcer.stop(self._until(end))
         self.pool.stop(0.1 if left else self._until(end))
@@ -228,12 +259,13 @@ class Worker:
         signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
 
     def _until(self, end: float) -> float:
-        """Return the seconds that a step of the end may take: a database that hangs must not hold up all of them."""
+        """Return the seconds that a step of the end may take."""
         return min(FORCED_SECONDS if self.is_forced else LAST_WORDS_SECONDS, max(0.1, end - time.monotonic()))
 
     def _wait_idle(self, end: float) -> None:
         while time.monotonic() < end and not self.is_forced:
-            if self.pool.wait_idle(min(LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+            self.heartbeat.watch()
+            if self.pool.wait_idle(min(FORCED_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 return
 
     def _last_words(self, left: list[Execution]) -> None:
@@ -283,11 +315,33 @@ class Worker:
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()
 
+    def _on_notified(self, queue_name: str) -> None:
+        if not queue_name:
+            self.maintenance.wake(again=True)
+            self.dispatcher.wake(again=True)
+        elif self._serves(queue_name):
+            self.dispatcher.hear(queue_name)
+
     def _on_stored(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            outcome = execution.outcome
+            if outcome is not None and outcome.kind in _AGAIN:
+                if execution.written == State.READY:
+                    self.dispatcher.wake()
+                elif outcome.delay < SOON_SECONDS:
+                    self.maintenance.wake()
         self.announcer.put([partial(self._announce, execution) for execution in executions])
 
     def _announce(self, execution: Execution) -> None:
         """Tell receivers, on the announcer's thread."""
+        try:
+            self._tell(execution)
+        finally:
+            # The error's traceback leads back to the execution: a ring, and with it all that the task had in its
+            # frames, would wait for the garbage collector.
+            execution.outcome = None
+
+    def _tell(self, execution: Execution) -> None:
         outcome, claimed = execution.outcome, execution.claimed
         sender = type(self.executor.backend_of(claimed))
         if execution.written is None:
@@ -299,6 +353,7 @@ class Worker:
             signal.send_robust(sender, claimed=claimed, outcome=outcome)
 
 
+_AGAIN = (Kind.RETRIED, Kind.SNOOZED)
 _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 
@@ -306,10 +361,3 @@ def _served(options: WorkerOptions) -> list[str]:
     """Return the queues as a person reads them: ``all``, ``-mail``."""
     all_but = ["all"] if options.exclude_queues and not options.queues else []
     return [*options.queues, *all_but, *(f"-{name}" for name in options.exclude_queues)]
-
-
-def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Do it, but do not wait longer: a database that drops packets must not hold up the end."""
-    thread = threading.Thread(target=work, name="locqueue-last-words", daemon=True)
-    thread.start()
-    thread.join(seconds)

@@ -16,6 +16,7 @@ import psycopg
 
 START_SECONDS = 60
 STOP_SECONDS = 15
+PORT = 5432  # in the name of the socket only
 
 
 class PostgresServer:
@@ -29,6 +30,8 @@ class PostgresServer:
         self.durable = durable
         # Below the system's temporary folder: the name of a unix socket may have 107 bytes, a checkout can be deep.
         self.folder = Path(tempfile.mkdtemp(prefix="locqueue-postgres-"))
+        self.data = self.folder / "data"
+        self.port = PORT
         self.log = log or self.folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
         # PostgreSQL refuses to run as root.
@@ -39,7 +42,7 @@ class PostgresServer:
     @property
     def url(self) -> str:
         # `host` as an option: in the place of a host name, urlsplit would turn the path to lower case.
-        return f"postgres://postgres@/postgres?host={self.folder}"
+        return f"postgres://postgres@/postgres?host={self.folder}&port={self.port}"
 
     def __enter__(self) -> Self:
         try:
@@ -55,19 +58,22 @@ class PostgresServer:
         self.stop()
 
     def start(self) -> None:
-        """Make the data folder, start the server and wait until it answers. Raises RuntimeError if it does not."""
-        programs = self._programs()
-        data = self.folder / "data"
-        self._run(
-            [programs / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-N"]
-        )
+        """Make the data folder, and serve it."""
+        self.programs = self._programs()
+        initdb: list[str | Path] = [self.programs / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust"]
+        self._run([*initdb, "--encoding=UTF8", "--no-locale", "-N"])
+        self.serve()
+
+    def serve(self, port: int = PORT) -> None:
+        """Start the server and wait until it answers. Raises RuntimeError if it does not."""
+        self.port = port
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=100"]
         if not self.durable:
             settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
         options = [part for setting in settings for part in ("-c", setting)]
         with self.log.open("ab") as output:
             self.process = process = subprocess.Popen(
-                [programs / "postgres", "-D", data, *options],
+                [self.programs / "postgres", "-D", self.data, "-p", str(port), *options],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
@@ -80,15 +86,19 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Stop the server and remove its folder. Safe to call twice."""
+        self.halt()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def halt(self, how: int = signal.SIGINT) -> None:
+        """Stop the server: ``SIGINT`` is PostgreSQL's "fast" shutdown, ``SIGQUIT`` its "immediate" one."""
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown
+            self.process.send_signal(how)
             try:
                 self.process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                self.process.send_signal(signal.SIGQUIT)  # "immediate": unlike SIGKILL it ends its children too
+                self.process.send_signal(signal.SIGQUIT)  # unlike SIGKILL it ends its children too
                 self.process.wait(STOP_SECONDS)
         self.process = None
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _programs(self) -> Path:
         # Found and not imported: on import the package makes a lock file in the user's runtime folder.

@@ -277,3 +277,8 @@ def test_each_backend_is_checked_once(settings):
     messages = [message for message in checks.run_checks() if message.id == "locqueue.E002"]
     assert len(messages) == 1
     assert compat.task_backends["default"].alias == "default"
+
+
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_listen_must_be_true_or_false(with_settings, value):
+    assert repr(value) in with_settings({"WORKER": {"LISTEN": value}})["locqueue.E019"].msg

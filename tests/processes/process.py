@@ -28,14 +28,14 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 class Process:
-    """A management command in a process of its own, whose output is collected while it runs."""
+    """A management command (or another module) in a process of its own, whose output is collected while it runs."""
 
-    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None, module: str = "django") -> None:
         self.arguments = arguments
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "django", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             env=environment(env),
             stdin=subprocess.DEVNULL,
@@ -51,6 +51,11 @@ class Process:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def children(self) -> list[int]:
+        """The pids of its child processes, as Linux knows them."""
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
     @property
     def output(self) -> str:

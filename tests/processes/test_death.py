@@ -27,6 +27,18 @@ def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, le
     assert "worker first died while running it" in second.output
 
 
+def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_worker, ledger):
+    """A new container has the same host name and pid 1."""
+    result = tasks.sleep_at_first.enqueue(ledger.path, 60)
+    first = run_fast_worker("--threads", "1", "--worker-id", "host:1")
+    ledger.wait_for("start")
+    first.kill()
+    run_fast_worker("--threads", "1", "--worker-id", "host:1")
+    ledger.wait_for("start", times=2)
+    wait_until(lambda: row(result).state == State.SUCCESSFUL)
+    assert (row(result).worker_ids, row(result).crashes) == ("host:1\nhost:1\n", 1)
+
+
 def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
     tasks.note.enqueue(ledger.path)
     store = our_backend().store

@@ -49,6 +49,7 @@ class FakeStore:
         self.writes = []
         self.refused = set()
         self.refused_claims = set()
+        self.confirmed = set()
         self.cancelled = set()
         self.ack_failing = 0
         self.poison = set()
@@ -58,6 +59,7 @@ class FakeStore:
         self.wanted = []
         self.running = []
         self.released = []
+        self.claimed_from = []
 
     def _fail_while_away(self):
         if self.failing:
@@ -83,6 +85,9 @@ class FakeStore:
             return State.CANCELLED
         return State(outcome.kind) if outcome.kind in FINISHED else State.READY
 
+    def confirm(self, outcomes):
+        return {task.key: self._written(task, outcome) for task, outcome in outcomes if task.id in self.confirmed}
+
     def release(self, tasks, delay=0, now=None):
         self.released += tasks
         self.writes.append([("released", task.id) for task in tasks])
@@ -102,6 +107,7 @@ class FakeStore:
         return given
 
     def claim_from(self, queue_name, owner, limit, **options):
+        self.claimed_from.append(queue_name)
         return self.claim(owner, limit)
 
     def held(self, worker_id):

@@ -110,6 +110,24 @@ def test_a_refused_write_is_told_as_such(stage):
     assert stage.stored == [(1, True), (2, False)]
 
 
+def test_an_outcome_that_was_stored_though_its_answer_was_lost_is_accepted(stage):
+    stage.acker.put(ended(1))
+    stage.acker.put(ended(2))
+    stage.store.failing = 1
+    stage.fail(1)
+    stage.store.refused = {1, 2}
+    stage.store.confirmed = {1}
+    stage.acker.run_once()
+    assert stage.stored == [(1, True), (2, False)]
+
+
+def test_a_refused_write_is_not_asked_about_when_no_answer_was_lost(stage):
+    stage.store.refused = stage.store.confirmed = {1}
+    stage.acker.put(ended(1))
+    stage.acker.run_once()
+    assert stage.stored == [(1, False)]
+
+
 def test_what_was_recorded_by_the_run_itself_is_not_written_again(stage):
     execution = ended(1)
     execution.written = State.SUCCESSFUL

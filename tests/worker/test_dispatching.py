@@ -1,13 +1,19 @@
 """How many tasks are claimed, how often, and by whom they are run."""
 
+import time
+
 import pytest
 from django.db import OperationalError
 
+from django_locqueue import conf
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
-from django_locqueue.worker.dispatcher import Dispatcher
+from django_locqueue.worker import dispatcher as dispatcher_module
+from django_locqueue.worker.claimer import MOST_HEARD
+from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.pool import Pool
+from tests.processes import wait_until
 from tests.worker.fakes import FakeStore, GatedExecutor, claimed
 
 
@@ -86,19 +92,37 @@ def test_a_claim_whose_answer_was_lost_is_given_back(stage):
     stage.store.failing = 1
     with pytest.raises(OperationalError):
         stage.dispatcher.run_once()
-    stage.dispatcher.failures = 1
+    stage.owner = None  # the outage has lasted until the lease was in doubt
+    stage.dispatcher.run_once()
+    stage.owner = Owner(1, "w:1")
     stage.store.running = [claimed(7)]
     stage.dispatcher.run_once()
-    assert [("released", 7)] in stage.store.writes
+    assert stage.store.released == [claimed(7)]
+    stage.dispatcher.run_once()
+    assert stage.store.released == [claimed(7)]
+
+
+def test_a_claim_that_the_server_made_after_its_connection_was_cut_is_given_back_within_a_lease(stage, monkeypatch):
+    stage.dispatcher.run_once()
+    stage.store.running = [claimed(7)]
+    stage.dispatcher.run_once()
+    assert stage.store.released == []
+    lease = conf.worker.LEASE_SECONDS
+    now = time.monotonic()
+    monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: now + lease)
+    stage.dispatcher.run_once()
+    assert stage.store.released == [claimed(7)]
 
 
 def test_what_runs_is_not_given_back_after_a_failed_claim(stage):
     stage.store.ready = [claimed(1)]
     stage.dispatcher.run_once()
-    stage.dispatcher.failures = 1
+    stage.store.failing = 1
+    with pytest.raises(OperationalError):
+        stage.dispatcher.run_once()
     stage.store.running = [claimed(1)]
     stage.dispatcher.run_once()
-    assert [("released", 1)] not in stage.store.writes
+    assert stage.store.released == []
 
 
 def test_what_waited_too_long_for_a_thread_is_given_back_unrun(stage):
@@ -177,18 +201,78 @@ def test_tasks_whose_worker_died_run_one_at_a_time(stage):
     stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=2)]
     stage.dispatcher.run_once()
     assert [execution.claimed.id for execution in stage.pool.executions] == [1]
-    assert [task.id for task in stage.store.released] == [2]
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.dispatcher.run_once()
+    assert stage.pool.wait_idle(10)
+    assert [execution.claimed.id for execution in stage.executor.ran] == [1, 2]
+    assert stage.given_back == []
 
 
-def test_no_task_whose_worker_died_joins_another_that_runs(stage):
+def test_a_suspect_whose_turn_does_not_come_is_given_back_for_a_while(stage):
     stage.store.ready = [claimed(1)._replace(crashes=1)]
     stage.dispatcher.run_once()
     stage.store.ready = [claimed(2)._replace(crashes=1)]
     stage.dispatcher.run_once()
-    assert [task.id for task in stage.store.released] == [2]
+    wait_until(lambda: stage.pool.executions[0].began)
+    stage.dispatcher.give_back_unstarted()
+    [late] = stage.given_back
+    assert (late.claimed.id, late.outcome.kind, late.outcome.delay) == (2, Kind.RELEASED, SUSPECT_SECONDS)
+
+
+def test_a_suspect_in_line_is_no_claim_whose_answer_was_lost(stage):
+    stage.store.ready = stage.store.running = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=1)]
+    stage.dispatcher.run_once()
+    stage.dispatcher._reconcile_at = 0.0
+    stage.dispatcher.run_once()
+    assert stage.store.released == []
+
+
+def test_nothing_is_called_empty_while_a_suspect_stands_in_line(stage):
+    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=1)]
+    stage.dispatcher.run_once()
+    assert not stage.dispatcher.found_nothing
 
 
 def test_a_task_whose_worker_died_runs_beside_others(stage):
     stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)]
     stage.dispatcher.run_once()
     assert stage.pool.busy == 2
+
+
+def test_a_queue_that_was_heard_of_is_claimed_from_without_a_look_at_the_others(stage):
+    stage.dispatcher.run_once()
+    looked = len(stage.store.wanted)
+    stage.store.ready = [claimed(1, queue_name="mail")]
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+    assert len(stage.store.wanted) == looked + 1
+    assert stage.pool.busy == 1
+
+
+def test_what_was_heard_counts_for_one_pass(stage):
+    stage.dispatcher.run_once()
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+
+
+def test_others_are_looked_at_although_one_queue_is_heard_of_again_and_again(stage):
+    stage.dispatcher.run_once()
+    for _ in range(2 * MOST_HEARD + 2):
+        stage.dispatcher.hear("mail")
+        stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"] * 2 * MOST_HEARD
+    assert len(stage.store.wanted) == 1 + 2 * MOST_HEARD + 2
+
+
+def test_what_was_heard_does_not_go_before_what_is_already_waiting(stage):
+    stage.store.ready = [claimed(1), claimed(2), claimed(3)]
+    stage.dispatcher.run_once()
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert "mail" not in stage.store.claimed_from

@@ -21,6 +21,7 @@ from django_locqueue.management import banner
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
+from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.limits import Limits, resident_megabytes
 from django_locqueue.worker.slots import CAPACITY
@@ -109,24 +110,20 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
-        worker: Worker | None = None
         received: list[int] = []
+        bell = Bell()
 
-        def request_stop() -> None:
-            if len(received) > 1 and (worker is None or not worker.is_begun):
-                shutdown.leave(128 + received[1])  # it hangs in its first connection, and has nothing to put back
-            if worker is not None:
-                worker.request_stop()
+        def begin() -> Worker:
+            worker = Worker(backend, options, received, bell)
+            self._introduce(backend, options, verbosity, reloading=reloading)
+            return worker
 
         # Handlers first: who sees our row, or reads "Ready.", may stop us, and gets a proper end.
-        with shutdown.stop_signals(request_stop, received):
+        with shutdown.stop_signals(received, bell.ring):
             try:
-                worker = Worker(backend, options)
-                self._introduce(backend, options, verbosity, reloading=reloading)
+                worker = shutdown.begin(begin, received)
             except Error as error:
                 return self._unavailable(backend, error)
-            for _ in received:
-                worker.request_stop()
             code = reload.run_child(worker) if reloading else worker.run()
         code = shutdown.exit_code(received, code)
         if worker.is_stuck and threading.current_thread() is threading.main_thread():
@@ -149,11 +146,12 @@ class Command(BaseCommand):
         )
         with shutdown.passed_signals(supervisor.pass_on):
             try:
-                self._introduce(backend, worker, options["verbosity"], processes=processes)
+                shutdown.begin(
+                    lambda: self._introduce(backend, worker, options["verbosity"], processes=processes),
+                    supervisor.received,
+                )
             except Error as error:
                 return self._unavailable(backend, error)
-            finally:
-                connections.close_all()
             return supervisor.run()
 
     def _unavailable(self, backend: LocQueueBackend, error: Error) -> int:
