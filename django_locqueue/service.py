@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import Error, connections
+from django.conf import settings
+from django.db import Error, connections, reset_queries
 
 from django_locqueue.connections import break_off, close_connections
 
@@ -93,6 +94,8 @@ class Service:
         self._pass_began = time.monotonic()
         try:
             delay = self.run_once()
+            if settings.DEBUG:
+                reset_queries()  # Django keeps the last 9,000, with all that was written
         except Exception as error:
             self._pass_began = None
             self.failures += 1

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -20,6 +21,39 @@ def fork_and_raise(ledger: str) -> None:
     if os.fork() == 0:
         raise ValueError("out of the child")
     write_ledger(ledger, "forked")
+
+
+@task(atomic=True)
+def fork_in_a_transaction(ledger: str, then: str) -> str:
+    """The child goes out of the function in one of several ways, while its parent waits for it."""
+    Group.objects.create(name="before the fork")
+    pid = os.fork()
+    if pid == 0:
+        match then:
+            case "return":
+                return "from the child"
+            case "raise":
+                raise ValueError("out of the child")
+            case "exit":
+                sys.exit(0)
+    os.waitpid(pid, 0)
+    write_ledger(ledger, "parent")
+    Group.objects.create(name="after the fork")
+    return "from the parent"
+
+
+@task
+def close_the_standard_streams() -> None:
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+@task
+def break_the_process_at_first(ledger: str) -> None:
+    """A segmentation fault, in the first run only."""
+    write_ledger(ledger, "start")
+    if Path(ledger).read_text().splitlines().count("start") == 1:
+        ctypes.string_at(0)
 
 
 @task

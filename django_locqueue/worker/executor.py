@@ -68,11 +68,13 @@ class Executor:
         try:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.
-            outcome = contextvars.Context().run(self._run, execution)
+            # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
+            # task had in its frames until the garbage collector comes.
+            execution.outcome = contextvars.Context().run(self._run, execution)
         except BaseException as error:
             logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
-            outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
-        execution.outcome = self._with_retention(execution, outcome)
+            execution.outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+        execution.outcome = self._with_retention(execution, execution.outcome)
         execution.ended = time.monotonic()
         clean_connections()
 
@@ -153,6 +155,7 @@ class Executor:
                     raise LeaseLost(f"#{claimed.id} was taken from this worker; its work is rolled back.")
         except BaseException as error:
             ours = not performing or any(error is each for each in refused)
+            refused.clear()  # no ring
             if ours and isinstance(error, Error) and self.store.is_transient(error):
                 # A deadlock's victim, a lock that was busy: the whole transaction is to be repeated, which only we
                 # can. Not so an error of another database, or one that the function made up.

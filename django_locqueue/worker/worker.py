@@ -337,9 +337,7 @@ class Worker:
         try:
             self._tell(execution)
         finally:
-            # The error's traceback leads back to the execution: a ring, and with it all that the task had in its
-            # frames, would wait for the garbage collector.
-            execution.outcome = None
+            execution.outcome = None  # its error's traceback leads back to the execution: no ring
 
     def _tell(self, execution: Execution) -> None:
         outcome, claimed = execution.outcome, execution.claimed
