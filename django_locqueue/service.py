@@ -17,6 +17,15 @@ logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
 AGAIN_SECONDS = 0.02  # longer than what news may be held back (store.notify)
+LARGEST_SHARE = 0.05
+
+
+def rest_after(seconds: float) -> float:
+    """Return the pause after a search that took so long: it may take a twentieth of the time.
+
+    Where an old transaction keeps the database from forgetting what ended, a search reads past all of it.
+    """
+    return seconds * (1 / LARGEST_SHARE - 1)
 
 
 class Service:
@@ -43,6 +52,9 @@ class Service:
     def run_once(self, now: datetime | None = None) -> float:
         """Do one pass; return the seconds until the next. ``now``: a time to judge by, in tests."""
         raise NotImplementedError
+
+    def on_failure(self, error: Exception) -> None:
+        """Called after a pass that raised, with connections closed."""
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._loop, name=f"locqueue-{self.name}", daemon=True)
@@ -104,6 +116,7 @@ class Service:
                 trace = not isinstance(error, Error) or logger.isEnabledFor(logging.DEBUG)
                 logger.error("The %s failed and goes on trying: %s", self.name, describe(error), exc_info=trace)
             close_connections()
+            self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
         self._pass_began = None
         self._broken_off = 0

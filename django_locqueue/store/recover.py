@@ -23,6 +23,7 @@ from django_locqueue.store.values import Claimed, Key
 logger = logging.getLogger("django_locqueue.store")
 
 SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
+MOST_CRASHES = 32_767  # what their column holds
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -103,10 +104,14 @@ class Recovering(StoreBase):
                 confirmed[task.key] = State(state)
         return confirmed
 
-    def asked_to_stop(self, worker_id: int) -> set[int]:
-        """Return the ids of this worker's running tasks that someone cancelled."""
-        asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
-        return set(asked.values_list("pk", flat=True))
+    def asked_to_stop(self, running: Sequence[Key]) -> set[int]:
+        """Return the ids of those of a worker's running tasks that someone cancelled.
+
+        By their ids, and not by the worker: the index of what runs keeps all that it has run of late, for as long as
+        any transaction can see it so.
+        """
+        asked = self.by_key([task_id for task_id, _ in running], State.RUNNING).filter(cancel_requested=True)
+        return {task_id for task_id, claim_no in asked.values_list("pk", "claim_no") if (task_id, claim_no) in running}
 
     @repeated
     def rescue(
@@ -163,7 +168,7 @@ class Recovering(StoreBase):
             return None
 
     def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        crashes = task.crashes + 1
+        crashes = min(task.crashes + 1, MOST_CRASHES)
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
             "error_class": class_path(WorkerLost),

@@ -23,15 +23,15 @@ def begin(execution: Execution, timeout: float, watch: Watch) -> None:
     watch(execution)
 
 
-def call(execution: Execution, definition: Any, args: Any, kwargs: Any, timeout: float, watch: Watch) -> Any:
-    """Call a task's function, async or not, on this thread. Raises :class:`TaskTimeout` at its deadline."""
+def call(execution: Execution, call: Any, timeout: float, watch: Watch) -> Any:
+    """Make the executor's call, async or not, on this thread. Raises :class:`TaskTimeout` at its deadline."""
     try:
-        if iscoroutinefunction(definition.func):
+        if iscoroutinefunction(call.definition.func):
             begin(execution, timeout, watch)
-            return async_to_sync(partial(await_until, execution, definition.func))(*args, **kwargs)
+            return async_to_sync(partial(await_until, execution, call.definition.func))(*call.args, **call.kwargs)
         execution.interruptible = Interruptible()
         begin(execution, timeout, watch)
-        return execution.interruptible.call(partial(definition.call, *args, **kwargs))
+        return execution.interruptible.call(call)
     except TaskTimeout as error:
         if error.seconds is None:  # as it comes into the thread: a bare class
             error.seconds = timeout

@@ -60,7 +60,9 @@ class Listener(Service):
         if time.monotonic() >= self._ping_at:
             self._ping()
         self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
-        for notification in self._connection.connection.notifies(timeout=0):
+        with self._connection.wrap_database_errors:
+            heard = list(self._connection.connection.notifies(timeout=0))
+        for notification in heard:
             if notification.channel == self._own_channel:
                 self._answer_by = math.inf
                 self.is_heard, self._is_deaf = True, False

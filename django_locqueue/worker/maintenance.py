@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django_locqueue import conf, endings
-from django_locqueue.service import Service
+from django_locqueue.service import Service, rest_after
 from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
@@ -62,8 +62,10 @@ class Maintenance(Service):
     def _rescue(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
-        self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
+        began = time.monotonic()
         rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now)
+        ended = time.monotonic()
+        self._next_rescue = ended + max(self.sweep_seconds * random.uniform(0.8, 1.2), rest_after(ended - began))
         if rescued:
             self.on_ready()
         if len(rescued) == BATCH:
@@ -74,9 +76,11 @@ class Maintenance(Service):
     def _prune(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_prune:
             return False
+        began = time.monotonic()
         pruned = self.store.prune(self.retention, now=now)
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
-        self._next_prune = time.monotonic() + PRUNE_SECONDS
+        ended = time.monotonic()
+        self._next_prune = ended + max(PRUNE_SECONDS, rest_after(ended - began))
         return False

@@ -34,6 +34,7 @@ from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.watchdog import Watchdog
 
 logger = logging.getLogger("django_locqueue.worker")
@@ -51,7 +52,7 @@ COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after th
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     name: str
-    threads: int
+    threads: ThreadRange | int
     grace_seconds: float
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
@@ -83,13 +84,15 @@ class Worker:
         self.options = options
         self.executor = Executor(backend, watch=lambda execution: self.watchdog.watch(execution))
         self.announcer = Announcer()
+        self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
-            options.threads,
+            self.threads,
             self.executor,
             on_end=self._on_end,
             on_free=self._on_free,
             between_tasks=self.announcer.help,
             table=options.table,
+            async_concurrency=conf.worker.ASYNC_CONCURRENCY,
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
@@ -160,6 +163,7 @@ class Worker:
         ended = 0
         while not self.is_stopping:
             self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
+            self.pool.watch()
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -287,7 +291,7 @@ class Worker:
             self.options.name,
             lease=conf.worker.LEASE_SECONDS,
             queues=",".join(_served(self.options)),
-            threads=self.options.threads,
+            threads=self.threads.most,
             version=__version__,
         )
         if self.options.table is not None:

@@ -14,7 +14,7 @@ from django_locqueue.models import State, Task, Worker
 from django_locqueue.service import Service
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.announcer import MOST_WAITING, Announcer
-from django_locqueue.worker.execution import StopReason
+from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
 from tests import tasks
@@ -115,6 +115,7 @@ class Busy:
 
     def __init__(self):
         self.asked = []
+        self.executions = []
 
     def ask_to_stop(self, reason, ids=None):
         self.asked.append((reason, ids))
@@ -163,8 +164,13 @@ def test_tasks_are_asked_to_stop_when_the_lease_is_in_doubt_and_not_before(heart
 
 def test_a_cancelled_task_that_runs_is_asked_to_stop(heartbeat):
     result = tasks.add.enqueue(1)
-    our_backend().store.claim(Owner(heartbeat.row.pk, "w:1"), 1)
+    [task] = our_backend().store.claim(Owner(heartbeat.row.pk, "w:1"), 1)
     assert result.cancel()
+    execution = Execution(task)
+    heartbeat.pool.executions = [execution]
+    heartbeat.look_for_cancelled()
+    assert heartbeat.pool.asked == []  # it waits for a thread, and will be given back or begin
+    execution.began = time.monotonic()
     heartbeat.look_for_cancelled()
     assert heartbeat.pool.asked == [(StopReason.CANCELLED, {int(result.id)})]
 

@@ -24,8 +24,8 @@ from django_locqueue.worker import reload, shutdown
 from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.limits import Limits, resident_megabytes
-from django_locqueue.worker.slots import CAPACITY
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 
 EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("--queue", "--queues", default="", metavar="a,b", help="serve these queues only")
         add("--exclude-queue", "--exclude-queues", default="", metavar="c", help="serve all but these")
-        add("--threads", type=int, metavar="N", help=f"tasks at once (default {conf.worker.THREADS})")
+        add("--threads", metavar="N|MIN-MAX", help=f"tasks at once (default {conf.worker.THREADS})")
         add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
         add("--max-tasks", type=int, metavar="N", help="leave after N tasks; under --processes another takes its place")
@@ -199,11 +199,12 @@ class Command(BaseCommand):
         return backend
 
     def _worker_options(self, options: dict[str, Any]) -> WorkerOptions:
-        threads = conf.worker.THREADS if options["threads"] is None else options["threads"]
+        try:
+            threads = ThreadRange.of(conf.worker.THREADS if options["threads"] is None else options["threads"])
+        except ValueError as error:
+            raise CommandError(f"--threads {error}") from error
         grace = conf.worker.GRACE_SECONDS if options["grace"] is None else options["grace"]
         name = options["worker_id"] or default_name()
-        if not isinstance(threads, int) or not 1 <= threads <= CAPACITY:
-            raise CommandError(f"--threads must be a whole number from 1 to {CAPACITY}, got {threads}.")
         if not grace >= 0:
             raise CommandError(f"--grace must be 0 or more seconds, got {grace}.")
         if not name.isprintable() or len(name) > NAME_LENGTH:
