@@ -57,6 +57,7 @@ class Pool:
         # The slots of those that run. Again, whoever takes one out ends it: its thread, or who gives it up.
         self._slots: dict[Key, int] = {}
         self._stuck: list[threading.Thread] = []
+        self._stuck_on_loop: set[Key] = set()
         self._idle = threading.Condition()
         self._threads: dict[int, threading.Thread] = {}  # by slot
         self._sizing = threading.Lock()
@@ -166,9 +167,9 @@ class Pool:
 
     @property
     def stuck(self) -> int:
-        """Threads that are still in a task which was given up."""
+        """Threads that are still in a task which was given up; the event loop is one if nothing else can run on it."""
         self._stuck = [thread for thread in self._stuck if thread.is_alive()]
-        return len(self._stuck)
+        return len(self._stuck) + (self._loop.is_blocked and bool(self._stuck_on_loop))
 
     def give_up(self, execution: Execution, end: Execution) -> bool:
         """Let ``end`` be the end of a task that does not end, and give its slot to a new thread. False: it has ended.
@@ -176,7 +177,10 @@ class Pool:
         Its own thread is left alone; when it comes back some day, it finds its place taken and ends. One on the event
         loop keeps its place there.
         """
+        self._stuck_on_loop.add(execution.key)  # first, since it may end at once
         slot = self._slots.pop(execution.key, None)
+        if slot is None or slot < MOST_THREADS:
+            self._stuck_on_loop.discard(execution.key)
         if slot is None:
             return False
         if slot >= MOST_THREADS:
@@ -224,8 +228,9 @@ class Pool:
         return True
 
     def _end(self, execution: Execution, slot: int) -> bool:
-        if self._slots.pop(execution.key, None) is None:
-            return False  # it was given up
+        if self._slots.pop(execution.key, None) is None:  # it was given up
+            self._stuck_on_loop.discard(execution.key)
+            return False
         self._finish(execution, slot)
         return True
 
