@@ -51,6 +51,17 @@ def close_cut_connections() -> None:
             _drop(connection)
 
 
+def return_to_pool() -> None:
+    """Give this thread's connections back to their pool, where they have one: others may wait for it."""
+    for connection in connections.all(initialized_only=True):
+        if is_pooled(connection) and not connection.in_atomic_block:
+            connection.close()
+
+
+def is_pooled(connection: Any) -> bool:
+    return bool(connection.settings_dict["OPTIONS"].get("pool"))
+
+
 def clean_connections() -> None:
     """Leave no transaction, no setting of the session, and no query log, to the next task on this thread."""
     for connection in _opened():
@@ -61,7 +72,7 @@ def clean_connections() -> None:
         try:
             if _is_session_changed(connection):
                 _drop(connection)
-            elif not _is_clean(connection):
+            elif not _is_clean(connection) or is_pooled(connection):
                 connection.close()
             if connection.in_atomic_block:
                 # Django keeps a connection unusable until its block ends, and this one never does.

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import Error, connections, reset_queries
 
-from django_locqueue.connections import break_off, close_connections
+from django_locqueue.connections import break_off, close_connections, return_to_pool
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -118,6 +118,7 @@ class Service:
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
+        return_to_pool()
         self._pass_began = None
         self._broken_off = 0
         if self.failures:
