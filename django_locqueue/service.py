@@ -118,7 +118,7 @@ class Service:
         return_to_pool()
         self._pass_began = None
         self._broken_off = 0
-        reset_queries()  # which pile up with DEBUG
+        reset_queries()  # with DEBUG Django keeps the last 9,000, with all that was written
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0

@@ -28,7 +28,7 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``is_ending(task)``: its
-    outcome is known and waits to be stored.
+    outcome is known and waits to be stored. ``most_tasks``: it claims no more than that in all.
     """
 
     name = "dispatcher"
@@ -43,6 +43,7 @@ class Dispatcher(Service):
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
+        most_tasks: int | None = None,
     ) -> None:
         super().__init__()
         self.store = store
@@ -51,6 +52,8 @@ class Dispatcher(Service):
         self.give_back = give_back
         self.is_ending = is_ending
         self.claimer = Claimer(store, queues, exclude_queues)
+        self.most_tasks = most_tasks
+        self._taken = 0  # tasks that it has claimed and not given back unrun
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
@@ -62,6 +65,11 @@ class Dispatcher(Service):
         self._measured = (time.monotonic(), 0)
         self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
+
+    @property
+    def ended(self) -> int:
+        """How many of the tasks that it has claimed have ended."""
+        return self._taken - self.pool.busy - len(self._suspects)
 
     def on_failure(self, error: Exception) -> None:
         self._met_damage = isinstance(error, DAMAGE)
@@ -93,6 +101,8 @@ class Dispatcher(Service):
         self._next_suspect()
         is_growing = self._grow()
         room = self._room()
+        if self.most_tasks is not None:
+            room = min(room, self.most_tasks - self._taken)
         if room <= 0:
             # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
             waits = self.pool.free_threads < 0 or self._suspects or self.room.is_mixed
@@ -101,6 +111,7 @@ class Dispatcher(Service):
         claimed = self.claimer.claim(owner, room, now)
         self._suspects += [Execution(task) for task in claimed if task.crashes]
         self.pool.submit(task for task in claimed if not task.crashes)
+        self._taken += len(claimed)
         self._next_suspect()
         self._reconcile_at = reconcile_at
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
@@ -166,6 +177,7 @@ class Dispatcher(Service):
         late = self.pool.withdraw(waited=waited)
         while self._suspects and time.monotonic() - self._suspects[0].claimed_at >= waited:
             late.append(self._suspects.popleft())
+        self._taken -= len(late)
         for execution in late:
             # A suspect's line may be as long again at once.
             execution.outcome = Outcome(Kind.RELEASED, delay=SUSPECT_SECONDS if execution.claimed.crashes else 0)

@@ -65,6 +65,10 @@ def test_a_task_that_gives_up_is_cancelled_and_failed_for_django():
         ("close_generator", (), "builtins.GeneratorExit"),
         ("recurse", (), "builtins.RecursionError"),
         ("cancel_itself", (), "asyncio.exceptions.CancelledError"),
+        ("ask_for_too_much_memory", (), "builtins.MemoryError"),
+        ("misuse_argparse", (), "builtins.SystemExit"),
+        ("set_a_signal_handler", (), "builtins.ValueError"),
+        ("raise_group_of_exits", (), "builtins.BaseExceptionGroup"),
     ],
 )
 def test_what_would_end_a_process_ends_the_task_alone(name, args, class_path):
@@ -89,7 +93,7 @@ def test_an_exit_is_not_tried_again():
     assert run_next()[0].outcome.kind is Kind.FAILED
 
 
-@pytest.mark.parametrize("kind", ["object", "set", "nan", "bytes", "key", "date", "self", "hostile"])
+@pytest.mark.parametrize("kind", ["object", "set", "nan", "bytes", "key", "date", "self", "hostile", "endless"])
 def test_a_return_value_that_is_not_json_fails_the_task(kind):
     result = run_one(tasks.return_unstorable.enqueue(kind))
     assert result.status == compat.TaskResultStatus.FAILED
@@ -109,6 +113,7 @@ def test_a_return_value_that_is_not_json_fails_the_task(kind):
         "deep chain",
         "huge text",
         "control characters",
+        "cannot be pickled",
     ],
 )
 def test_any_exception_leaves_a_readable_entry(kind):

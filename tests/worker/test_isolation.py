@@ -104,8 +104,9 @@ DEFAULTS = ["en", "UTC", "plain", 28, None]
         (unruly_tasks.change_the_thread, ()),
         (unruly_tasks.change_the_thread, ("raise",)),
         (unruly_tasks.change_the_thread_async, ()),
+        (unruly_tasks.change_the_thread_and_run_too_long, ()),
     ],
-    ids=["returns", "raises", "async"],
+    ids=["returns", "raises", "async", "times out"],
 )
 def test_a_task_begins_with_the_defaults_whatever_ran_before(change, args, look):
     change.enqueue(*args)
