@@ -1,7 +1,6 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Collection
 from datetime import datetime
 
@@ -17,7 +16,8 @@ from django_locqueue.worker.pool import Pool
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
-SUSPECT_SECONDS = 1.0  # for which one of many suspects goes back whose turn does not come
+SUSPECT_SECONDS = 1.0  # for which a suspect goes back at most while another runs
+SUSPECT_SPACING_SECONDS = 0.05  # between the returns of many that went back together
 
 
 class Dispatcher(Service):
@@ -52,14 +52,13 @@ class Dispatcher(Service):
         self._delay = self.least
         self._known_queues: set[str] = set()
         self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
-        self._suspects: deque[Execution] = deque()  # claimed, and in line behind the one that runs
         self._ahead = 0
         self._measured = (time.monotonic(), 0)
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
     def slot_freed(self) -> None:
         """Claim again when half of what was read ahead is used up."""
-        if self._suspects or self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
+        if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
             self.wake()
 
     def run_once(self, now: datetime | None = None) -> float:
@@ -70,30 +69,35 @@ class Dispatcher(Service):
             return self.least
         if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
-        self._next_suspect()
-        room = self.pool.size + self._ahead - self.pool.busy - len(self._suspects)
+        room = self.pool.size + self._ahead - self.pool.busy
         if room <= 0:
             # A slot that becomes free wakes us; but what waits unstarted must be watched.
-            return self.least if self.pool.busy > self.pool.size or self._suspects else IDLE_SECONDS
+            return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
-        self._suspects += [Execution(task) for task in claimed if task.crashes]
-        self.pool.submit(task for task in claimed if not task.crashes)
-        self._next_suspect()
+        self.pool.submit(self._one_suspect(claimed))
         self._reconcile_at = reconcile_at
-        self.found_nothing = len(claimed) < room and not self._suspects
+        self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         return self._delay
 
-    def _next_suspect(self) -> None:
-        """Run one when none runs. The rest stands in line, and goes back for a while if that takes long, uncharged.
+    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Return what may run now; the rest goes back for a moment, uncharged.
 
-        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, so that an
-        innocent one is not charged again and again for its neighbour.
+        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, and none is
+        kept waiting behind another, so that an innocent one is not charged again and again for its neighbour. They
+        come back one by one; if the one that runs takes long, not sooner than after as long again.
         """
-        if self._suspects and not any(execution.claimed.crashes for execution in self.pool.executions):
-            self.pool.submit([self._suspects.popleft().claimed])
+        suspects = [task for task in claimed if task.crashes]
+        if not suspects:
+            return claimed
+        running = [execution.seconds for execution in self.pool.executions if execution.claimed.crashes]
+        late = suspects if running else suspects[1:]
+        least = min(max(running, default=0.0), SUSPECT_SECONDS)
+        for place, task in enumerate(late, 1):
+            self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
+        return [task for task in claimed if task not in late]
 
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
@@ -102,7 +106,7 @@ class Dispatcher(Service):
         where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
         held = self.store.held(owner.id)
-        known = {execution.key for execution in (*self.pool.executions, *self._suspects)}
+        known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
         self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
@@ -117,14 +121,13 @@ class Dispatcher(Service):
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
-        late = self.pool.withdraw(waited=waited)
-        while self._suspects and time.monotonic() - self._suspects[0].claimed_at >= waited:
-            late.append(self._suspects.popleft())
-        for execution in late:
-            # A suspect's line may be as long again at once.
-            execution.outcome = Outcome(Kind.RELEASED, delay=SUSPECT_SECONDS if execution.claimed.crashes else 0)
-            execution.ended = time.monotonic()
-            self.give_back(execution)
+        for execution in self.pool.withdraw(waited=waited):
+            self._give_back(execution)
+
+    def _give_back(self, execution: Execution, *, delay: float = 0) -> None:
+        execution.outcome = Outcome(Kind.RELEASED, delay=delay)
+        execution.ended = time.monotonic()
+        self.give_back(execution)
 
     def _remember(self, names: set[str]) -> None:
         if new := names - self._known_queues:
