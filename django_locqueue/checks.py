@@ -13,6 +13,8 @@ from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.registry import our_backends
+from django_locqueue.worker.slots import MOST_ASYNC
+from django_locqueue.worker.threads import ThreadRange
 
 ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
@@ -56,7 +58,6 @@ def _unknown_group(name: Any) -> checks.CheckMessage:
 def _check_worker() -> Iterable[checks.CheckMessage]:
     worker = conf.worker
     numbers = {
-        "THREADS": 1,
         "HEARTBEAT_SECONDS": 0.1,
         "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
         "GRACE_SECONDS": 0,
@@ -64,12 +65,28 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
     }
     for key, least in numbers.items():
         value = getattr(worker, key)
-        if not _is_number(value) or value < least or (key == "THREADS" and not isinstance(value, int)):
+        if not _is_number(value) or value < least:
             yield checks.Error(
-                f"{place('LOCQUEUE', 'WORKER', key)} must be a {'whole ' if key == 'THREADS' else ''}number "
-                f"from {least} to {MOST:,}, got {value!r}.",
+                f"{place('LOCQUEUE', 'WORKER', key)} must be a number from {least} to {MOST:,}, got {value!r}.",
                 id="locqueue.E013",
             )
+    try:
+        ThreadRange.of(worker.THREADS)
+    except ValueError as error:
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'THREADS')} {error}",
+            hint='4: always as many. "2-16" or (2, 16): 2, and up to 16 while tasks wait.',
+            id="locqueue.E013",
+        )
+    limit = worker.ASYNC_CONCURRENCY
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= MOST_ASYNC:
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'ASYNC_CONCURRENCY')} must be a whole number from 0 to {MOST_ASYNC:,}, "
+            f"got {limit!r}.",
+            hint="The default is 100: so many async tasks at once on the event loop of a process. With 0 they run on "
+            "threads like all others.",
+            id="locqueue.E017",
+        )
     beat, lease = worker.HEARTBEAT_SECONDS, worker.LEASE_SECONDS
     if _is_number(beat) and _is_number(lease) and lease <= beat:
         yield checks.Warning(
@@ -77,6 +94,12 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
             "a worker would be taken for dead between two beats. It beats every third of the lease instead.",
             hint="The defaults are 30 and 10. A lease of three beats survives one that is late.",
             id="locqueue.W002",
+        )
+    if not isinstance(worker.LISTEN, bool):
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'LISTEN')} must be True or False, got {worker.LISTEN!r}.",
+            hint="True, the default, tells idle workers of new tasks where the database can.",
+            id="locqueue.E019",
         )
     match worker.POLL_SECONDS:
         case (least, most) if _is_number(least) and _is_number(most) and 0 < least <= most:

@@ -5,12 +5,17 @@ and takes nothing from the living. Store methods take ``now=None`` and use :clas
 passes a datetime. Waiting uses ``time.monotonic()``.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
 from django.db.models import DateTimeField, Func
 from django.utils import timezone
+
+# What a row edited by hand is read as when it holds a time that Python cannot: infinity, the year 20000, 0000-00-00. A
+# day within what a datetime can be, for the sake of time zones.
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
+LATEST = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 class DatabaseNow(Func):
@@ -38,6 +43,15 @@ def now_sql(connection: Any) -> str:
         time = f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+d} seconds')"
         return f"REPLACE({time}, '.000000', '')"
     return f"(UTC_TIMESTAMP(6) + INTERVAL {offset} SECOND)"
+
+
+def bounded_sql(connection: Any, sql: str) -> str:
+    """Return SQL of a time, with what Python cannot read brought into its bounds. SQLite's driver reads any text."""
+    prefix = {"postgresql": "TIMESTAMPTZ ", "mysql": "TIMESTAMP"}.get(connection.vendor)
+    if prefix is None:
+        return sql
+    first, last = (f"{prefix}'{at:0>4}-{rest} 00:00:00'" for at, rest in ((1, "01-02"), (9999, "12-30")))
+    return f"CASE WHEN {sql} < {first} THEN {first} WHEN {sql} > {last} THEN {last} ELSE {sql} END"
 
 
 def _stored_offset_seconds(connection: Any) -> int:

@@ -39,10 +39,12 @@ class Section:
 worker = Section(
     "WORKER",
     {
-        "THREADS": 4,  # slots of one process
+        "THREADS": 4,  # slots of one process; "2-16" or (2, 16): as many as the backlog needs
+        "ASYNC_CONCURRENCY": 100,  # async tasks at once on the event loop of one process; 0: they run on threads
         "HEARTBEAT_SECONDS": 10,
         "LEASE_SECONDS": 30,  # after this long without a heartbeat the worker's tasks go to others
         "POLL_SECONDS": (0.1, 2),  # least (just after work) and most (when idle)
+        "LISTEN": True,  # on PostgreSQL: tell idle workers of new tasks (LISTEN/NOTIFY). Polling goes on in any case
         "GRACE_SECONDS": 25,  # what running tasks get to finish after SIGTERM
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
     },

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, overload
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils.module_loading import import_string
 
 from django_locqueue import compat
@@ -77,14 +77,24 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         return results
 
     def enqueue_on_commit(self, *args: Any, **kwargs: Any) -> None:
-        """Enqueue after the present transaction of the queue's database commits; at once if there is none.
+        """Enqueue when every transaction that is open in this thread has committed; at once if there is none.
 
-        A plain :meth:`enqueue` already belongs to the transaction. This is for tasks whose data is on another
-        alias. The arguments are checked now, while the caller can still mend them.
+        A plain :meth:`enqueue` already belongs to the transaction of the queue's database. This is for tasks whose
+        data is on another alias, whichever that is. Where one of the transactions rolls back, nothing is enqueued.
+        The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
-        alias = getattr(self.get_backend(), "database", None)
-        transaction.on_commit(partial(self.enqueue, *args, **kwargs), using=alias)
+        uncommitted = {each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block}
+        if not uncommitted:
+            self.enqueue(*args, **kwargs)
+
+        def committed(alias: str) -> None:
+            uncommitted.discard(alias)
+            if not uncommitted:
+                self.enqueue(*args, **kwargs)
+
+        for alias in sorted(uncommitted):
+            transaction.on_commit(partial(committed, alias), using=alias)
 
 
 @overload

@@ -11,8 +11,9 @@ from typing import Any
 from django.db import transaction
 
 from django_locqueue import compat, registry, signals
-from django_locqueue.exceptions import Cancel, WorkerLost
+from django_locqueue.exceptions import Cancel, DamagedTask, WorkerLost
 from django_locqueue.models import FINISHED, State, Task
+from django_locqueue.policies.outcome import class_path
 from django_locqueue.result import stored_result
 from django_locqueue.store import Claimed, Key, Rescued, Store
 
@@ -46,6 +47,13 @@ def give_up_worker(store: Store, worker_id: int, *, running: Collection[Key], ma
     )
     announce_rescued(store, rescued)
     return rescued
+
+
+def set_aside(store: Store) -> list[int]:
+    """Fail the ready tasks whose rows cannot be claimed, see ``Store.set_aside``. Return their ids."""
+    ids = store.set_aside()
+    announce_ended(store, ids)
+    return ids
 
 
 def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
@@ -91,7 +99,9 @@ def _send(endings: list[tuple[Any, Any, BaseException]]) -> None:
 
 
 def _exception(row: Task) -> BaseException:
-    return (Cancel if row.state == State.CANCELLED else WorkerLost)(row.error_message)
+    if row.state == State.CANCELLED:
+        return Cancel(row.error_message)
+    return (DamagedTask if row.error_class == class_path(DamagedTask) else WorkerLost)(row.error_message)
 
 
 def _backend(alias: str) -> Any | None:

@@ -25,6 +25,10 @@ class WorkerLost(LocQueueError):
     """The worker stopped answering while it ran the task (killed, out of memory, machine gone)."""
 
 
+class DamagedTask(LocQueueError):
+    """The task's row holds what no worker can claim or read (edited by hand); it was failed for the sake of others."""
+
+
 class InvalidPayload(LocQueueError, TypeError):
     """A stored payload is not what enqueue writes: ``{"args": [...], "kwargs": {...}}``."""
 

@@ -12,7 +12,7 @@ from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
 from django_locqueue.store import Claimed
 
-STATUSES = {
+STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
     State.READY: compat.TaskResultStatus.READY,
     State.BLOCKED: compat.TaskResultStatus.READY,
@@ -104,7 +104,10 @@ def stored_result(task: Task) -> QueuedTaskResult:
     """Return the result of a row, whatever is in it: its function may be gone, its payload damaged by hand."""
     definition = definition_at(task.task_path)
     args, kwargs = _call(payload.call_of, task.args_kwargs)
-    attempts = task.attempts.using(task._state.db).order_by("number", "id") if task.attempt else ()
+    attempts: Iterable[TaskAttempt] = ()
+    if task.attempt:
+        # Not `task.attempts`, which asks the routers where to read.
+        attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number", "id")
     errors = _errors(attempts)
     if task.state == State.CANCELLED and (not errors or errors[-1].exception_class_path != task.error_class):
         # By request: no try ended with it.
@@ -112,7 +115,8 @@ def stored_result(task: Task) -> QueuedTaskResult:
     result = QueuedTaskResult(
         task=_as_stored(definition, task),
         id=str(task.pk),
-        status=STATUSES[State(task.state)],
+        # A state that we do not know is a newer version's, or an edit by hand: it has not ended.
+        status=STATUSES.get(task.state, compat.TaskResultStatus.READY),
         enqueued_at=task.enqueued_at,
         started_at=task.started_at,
         finished_at=task.finished_at,

@@ -15,6 +15,16 @@ from django_locqueue.connections import break_off, close_connections
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
+AGAIN_SECONDS = 0.02  # longer than what news may be held back (store.notify)
+LARGEST_SHARE = 0.05
+
+
+def rest_after(seconds: float) -> float:
+    """Return the pause after a search that took so long: it may take a twentieth of the time.
+
+    Where an old transaction keeps the database from forgetting what ended, a search reads past all of it.
+    """
+    return seconds * (1 / LARGEST_SHARE - 1)
 
 
 class Service:
@@ -27,9 +37,11 @@ class Service:
 
     name = "service"
     LONGEST_WAIT_SECONDS = 5.0  # between two tries of a pass that fails
+    waits_for_others = False  # a pass may rightly take long: it waits for more than the queue's own statements
 
     def __init__(self) -> None:
         self._wake = threading.Event()
+        self._again = False
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.failures = 0  # passes that failed in a row
@@ -41,19 +53,24 @@ class Service:
         """Do one pass; return the seconds until the next. ``now``: a time to judge by, in tests."""
         raise NotImplementedError
 
+    def on_failure(self, error: Exception) -> None:
+        """Called after a pass that raised, with connections closed."""
+
     def start(self) -> None:
         self._thread = threading.Thread(target=self._loop, name=f"locqueue-{self.name}", daemon=True)
         self._thread.start()
 
-    def wake(self) -> None:
-        """Begin the next pass now."""
+    def wake(self, *, again: bool = False) -> None:
+        """Begin the next pass now. ``again``: and one more a moment later, for what came with the same news."""
+        if again:
+            self._again = True
         if not self._wake.is_set():  # the loop clears it before a pass, so that pass will see what we woke it for
             self._wake.set()
 
     def stop(self, timeout: float | None = None) -> None:
         """End the loop after the pass it is in; wait for it. Safe twice, and before ``start``."""
         self._stopping = True
-        self._wake.set()
+        self.wake()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -68,7 +85,7 @@ class Service:
         more each time.
         """
         began = self._pass_began
-        if began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
+        if not self.waits_for_others and began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
             self._broken_off += 1
             break_off(self._connections)
 
@@ -85,6 +102,7 @@ class Service:
             connections.close_all()
 
     def _pass(self) -> float:
+        again, self._again = self._again, False
         self._pass_began = time.monotonic()
         try:
             delay = self.run_once()
@@ -96,13 +114,14 @@ class Service:
                 trace = not isinstance(error, Error) or logger.isEnabledFor(logging.DEBUG)
                 logger.error("The %s failed and goes on trying: %s", self.name, describe(error), exc_info=trace)
             close_connections()
+            self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
         self._pass_began = None
         self._broken_off = 0
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
-        return delay
+        return min(delay, AGAIN_SECONDS) if again else delay
 
 
 def describe(error: BaseException) -> str:

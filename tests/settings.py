@@ -13,6 +13,8 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 
 DATABASES = {"default": databases.configuration()}
+# The same database by another name, with connections of its own: for projects whose queue is not in `default`.
+DATABASES["second"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

@@ -101,6 +101,14 @@ async def fail_async(text: str = "this task always fails") -> None:
     raise ValueError(text)
 
 
+barrier = threading.Barrier(1)
+
+
+@task
+def meet_at_barrier() -> None:
+    barrier.wait(30)
+
+
 @task
 def exit_with(code: Any = None) -> None:
     sys.exit(code)
@@ -395,3 +403,13 @@ def sleep_at_first(ledger: str, seconds: float) -> None:
     write_ledger(ledger, "start")
     if Path(ledger).read_text().splitlines().count("start") == 1:
         time.sleep(seconds)
+
+
+@task
+def open_transactions() -> list[str]:
+    return [each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block]
+
+
+@task(atomic=True)
+def open_transactions_atomically() -> list[str]:
+    return [each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block]

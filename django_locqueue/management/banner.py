@@ -15,6 +15,7 @@ from django_locqueue.observability.logs import safe, span
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies.outcome import first_line
 from django_locqueue.store import Store
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 
 
@@ -32,8 +33,9 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
     for queue in _paused(store, options):
         by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
         yield f"              {safe(queue.name)} is paused since {queue.paused_at:%Y-%m-%d %H:%M}{by}"
-    threads = f"{options.threads} thread{'' if options.threads == 1 else 's'}"
-    yield f"  slots       {threads if processes == 1 else f'{processes} processes × {threads}'}"
+    threads = ThreadRange.of(options.threads)
+    slots = f"{threads} thread{'' if threads.most == 1 else 's'}"
+    yield f"  slots       {slots if processes == 1 else f'{processes} processes × {slots}'}"
     yield f"  waiting     {ready} ready, {scheduled} scheduled"
     if options.drain:
         yield "  stop        by itself when nothing is ready and nothing runs"
@@ -49,7 +51,7 @@ def start_line(store: Store, options: WorkerOptions, processes: int = 1) -> str:
         "queues": _listed(options.queues) or "all",
         "exclude": _listed(options.exclude_queues),
         "paused": _listed(queue.name for queue in _paused(store, options)),
-        "slots": str(processes * options.threads),
+        "slots": str(ThreadRange(*(processes * threads for threads in ThreadRange.of(options.threads)))),
         "database": store.alias,
         "version": __version__,
     }

@@ -4,6 +4,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
+from django_locqueue.models.fields import MomentField
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH, Task
 
 
@@ -23,8 +24,8 @@ class TaskAttempt(models.Model):
     number = models.PositiveIntegerField(_("number"))
     outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome)
     worker_name = models.CharField(_("worker"), max_length=NAME_LENGTH)
-    started_at = models.DateTimeField(_("started"), null=True)
-    finished_at = models.DateTimeField(_("finished"))
+    started_at = MomentField(_("started"), null=True)
+    finished_at = MomentField(_("finished"))
     error_class = models.CharField(_("error"), max_length=PATH_LENGTH)
     error_message = models.CharField(_("error message"), max_length=200, default="", blank=True)
     traceback = models.TextField(_("traceback"), default="", blank=True)

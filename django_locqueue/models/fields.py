@@ -1,4 +1,4 @@
-"""Columns that hold the same on every database: JSON kept as text, and names that are told apart."""
+"""Columns that hold the same on every database: JSON kept as text, names told apart, times that can be read."""
 
 import json
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from django_locqueue import clock
 from django_locqueue.policies import payload
 
 
@@ -54,3 +55,22 @@ class NameField(models.CharField):  # type: ignore[type-arg]
         if connection.vendor == "mysql":
             parameters["collation"] = "utf8mb4_nopad_bin" if connection.mysql_is_mariadb else "utf8mb4_0900_bin"
         return parameters
+
+
+class MomentField(models.DateTimeField):  # type: ignore[type-arg]
+    """A time that can be read whatever the row holds.
+
+    PostgreSQL keeps `infinity` and the year 20000, MySQL `0000-00-00`, SQLite any text. One such row, edited by hand,
+    would make each page and each query that meets it raise; it is read as the first or the last day there is.
+    """
+
+    def deconstruct(self) -> tuple[str, str, Any, Any]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.DateTimeField", args, kwargs  # the column is the same
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        bounded = clock.bounded_sql(compiler.connection, sql)
+        return bounded, params if bounded == sql else (*params,) * 5
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        return clock.storable(clock.EARLIEST) if value is None and not self.null else value

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField, NameField
+from django_locqueue.models.fields import JSONTextField, MomentField, NameField
 from django_locqueue.models.indexes import PartialIndex
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
@@ -90,7 +90,7 @@ class Task(models.Model):
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.READY)
     queue_name = NameField(_("queue"), max_length=NAME_LENGTH, default="default")
     priority = models.SmallIntegerField(_("priority"), default=0)
-    run_after = models.DateTimeField(_("run after"), default=timezone.now)
+    run_after = MomentField(_("run after"), default=timezone.now)
     task_path = models.CharField(_("task"), max_length=PATH_LENGTH)
     backend_alias = models.CharField(_("backend"), max_length=NAME_LENGTH, default="default")
     args_kwargs = JSONTextField(_("arguments"))
@@ -113,10 +113,10 @@ class Task(models.Model):
     )
     worker_ids = models.TextField(_("workers"), default="", blank=True)  # a name a line, one for each attempt
 
-    enqueued_at = models.DateTimeField(_("added"), default=timezone.now)
-    started_at = models.DateTimeField(_("started"), null=True, blank=True)  # the first attempt's start
-    last_attempted_at = models.DateTimeField(_("last attempt"), null=True, blank=True)
-    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+    enqueued_at = MomentField(_("added"), default=timezone.now)
+    started_at = MomentField(_("started"), null=True, blank=True)  # the first attempt's start
+    last_attempted_at = MomentField(_("last attempt"), null=True, blank=True)
+    finished_at = MomentField(_("finished"), null=True, blank=True)
 
     return_value = JSONTextField(_("result"), null=True, blank=True)
     error_class = models.CharField(_("error"), max_length=PATH_LENGTH, default="", blank=True)

@@ -45,13 +45,13 @@ class StoreBase:
         """Whether the database asks to repeat the transaction: a deadlock's victim, a lock that was busy."""
         raise NotImplementedError
 
-    def by_key(self, ids: Sequence[int], state: str) -> TaskQuerySet:
-        """Return those of the tasks that are in a state, found through the primary key.
+    def by_key(self, ids: Sequence[int], *states: str) -> TaskQuerySet:
+        """Return those of the tasks that are in one of the states, found through the primary key.
 
         ``state || ''`` matches no partial index: to a planner that last saw nothing in that state its index looks
         free, and each statement would read all of it.
         """
-        return self.tasks.filter(pk__in=ids).alias(any_state=Concat("state", Value(""))).filter(any_state=state)
+        return self.tasks.filter(pk__in=ids).alias(any_state=Concat("state", Value(""))).filter(any_state__in=states)
 
     def fenced(self, task_id: int, claim_no: int) -> TaskQuerySet:
         """Return the task if this claim of it still runs."""

@@ -4,8 +4,8 @@ that are still in one at that moment, and says which."""
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.models import F
-from django.db.models.functions import Greatest
+from django.db.models import F, Value
+from django.db.models.functions import Greatest, Least
 
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, WAITING, Queue, State
@@ -13,6 +13,7 @@ from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shorten
 from django_locqueue.store.base import repeated
 from django_locqueue.store.recover import Recovering
 
+MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 REQUEUEABLE = (State.FAILED, State.CANCELLED)
 
 
@@ -27,7 +28,7 @@ class Controlling(Recovering):
             run_after=self.time(now),
             finished_at=None,
             crashes=0,
-            max_attempts=Greatest(F("max_attempts"), F("attempt") + 1),
+            max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
             cancel_requested=False,
             cancel_reason="",
         )
@@ -66,7 +67,7 @@ class Controlling(Recovering):
     def delete(self, ids: Sequence[int]) -> list[int]:
         """Delete tasks that do not run, with their attempts. Return the ids that are gone."""
         with self.transaction():
-            found = self._change(ids, (*WAITING, *FINISHED), claim_no=F("claim_no") + 1)
+            found = list(self._locked_states(ids, (*WAITING, *FINISHED)))
             self._delete(found)
             return found
 
@@ -80,7 +81,7 @@ class Controlling(Recovering):
 
     def _locked_states(self, ids: Sequence[int], states: Sequence[State]) -> dict[int, str]:
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
-        chosen = self.tasks.filter(pk__in=list(ids), state__in=states).order_by("id").select_for_update()
+        chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
 
     # -- queues

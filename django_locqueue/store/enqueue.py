@@ -32,8 +32,11 @@ class Enqueuing(StoreBase):
     @repeated
     def enqueue_many(self, calls: Sequence[Call]) -> list[Enqueued]:
         """Store many calls, all or none, in their order."""
+        return self._insert_many(calls) if calls else []
+
+    def _insert_many(self, calls: Sequence[Call]) -> list[Enqueued]:
         if len(calls) <= BATCH:
-            return self._insert(calls) if calls else []
+            return self._insert(calls)
         with self.transaction():
             return [
                 enqueued

@@ -13,8 +13,8 @@ from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import repeated
 from django_locqueue.store.enqueue import COLUMNS
+from django_locqueue.store.notify import Notifying
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
-from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
@@ -24,7 +24,7 @@ _TRANSIENT = {"40P01", "40001"}
 COPY_FROM = 100  # rows: below, the second round trip costs more than COPY saves
 
 
-class PostgreSQLStore(Store):
+class PostgreSQLStore(Notifying):
     time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
 
     def cursor(self) -> Any:
@@ -47,11 +47,8 @@ class PostgreSQLStore(Store):
     def is_transient(self, error: Error) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
 
-    @repeated
-    def enqueue_many(self, calls: Sequence[Call]) -> list[Enqueued]:
-        if len(calls) < COPY_FROM:
-            return self._insert(calls) if calls else []
-        return self._copy(calls)
+    def _insert_many(self, calls: Sequence[Call]) -> list[Enqueued]:
+        return self._insert(calls) if len(calls) < COPY_FROM else self._copy(calls)
 
     def _copy(self, calls: Sequence[Call]) -> list[Enqueued]:
         """Store calls by COPY, half the time of an INSERT. It returns nothing, so the ids are drawn before."""

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel, WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker
-from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
@@ -22,6 +22,8 @@ from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
 
+SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
+MOST_CRASHES = 32_767  # what their column holds
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -102,10 +104,14 @@ class Recovering(StoreBase):
                 confirmed[task.key] = State(state)
         return confirmed
 
-    def asked_to_stop(self, worker_id: int) -> set[int]:
-        """Return the ids of this worker's running tasks that someone cancelled."""
-        asked = self.tasks.filter(state=State.RUNNING, worker=worker_id, cancel_requested=True)
-        return set(asked.values_list("pk", flat=True))
+    def asked_to_stop(self, running: Sequence[Key]) -> set[int]:
+        """Return the ids of those of a worker's running tasks that someone cancelled.
+
+        By their ids, and not by the worker: the index of what runs keeps all that it has run of late, for as long as
+        any transaction can see it so.
+        """
+        asked = self.by_key([task_id for task_id, _ in running], State.RUNNING).filter(cancel_requested=True)
+        return {task_id for task_id, claim_no in asked.values_list("pk", "claim_no") if (task_id, claim_no) in running}
 
     @repeated
     def rescue(
@@ -123,14 +129,14 @@ class Recovering(StoreBase):
         Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
+        if not self._anything_to_rescue(time):
+            return []
         with self.transaction():
             # Passed over where somebody holds the row: a sweep that waits would hold up promotion too.
             expired = self.workers.expired(time).select_for_update(skip_locked=True)
             if dead := list(expired.values_list("pk", flat=True)):
                 self.workers.filter(pk__in=dead).update(stopped_at=time)
-            live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
-            # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
-            orphaned = self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
+            orphaned = self._orphaned()
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
@@ -139,6 +145,16 @@ class Recovering(StoreBase):
                 self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time) for task in orphans
             ]
             return [each for each in rescued if each is not None]
+
+    def _anything_to_rescue(self, time: Any) -> bool:
+        """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
+        # A slice and not exists(), which drops the order: with statistics of an empty table that reads the whole table.
+        return self.workers.expired(time).exists() or bool(self._orphaned().values_list("pk", flat=True)[:1])
+
+    def _orphaned(self) -> TaskQuerySet:
+        live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
+        # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
+        return self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
         """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""
@@ -152,7 +168,7 @@ class Recovering(StoreBase):
             return None
 
     def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
-        crashes = task.crashes + 1
+        crashes = min(task.crashes + 1, MOST_CRASHES)
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
             "error_class": class_path(WorkerLost),
@@ -196,10 +212,15 @@ class Recovering(StoreBase):
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
-        first = self.tasks.scheduled().order_by("run_after", "id").values_list("run_after", flat=True).first()
-        if first is None:
+        rows = self.fetch(
+            f"SELECT run_after, {clock.now_sql(self.connection)} FROM {Task._meta.db_table} "
+            f"WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
+            (),
+        )
+        if not rows:
             return None
-        return (first - (self.now() if now is None else clock.storable(now))).total_seconds()
+        first, database_now = map(self.load_time, rows[0])
+        return (first - (database_now if now is None else clock.storable(now))).total_seconds()
 
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
@@ -211,9 +232,12 @@ class Recovering(StoreBase):
         for state, days in retention.items():
             if days is None:
                 continue
+            old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
+            old = old.order_by("finished_at", "id")
+            if not old.values_list("pk", flat=True)[:1]:
+                continue  # a read, and no transaction, for each idle worker's look
             with self.transaction():
-                old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
-                chosen = self._locked(old.order_by("finished_at", "id")[:limit])
+                chosen = self._locked(old[:limit])
                 deleted += self._delete(list(chosen.values_list("pk", flat=True)))
         return deleted
 

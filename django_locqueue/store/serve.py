@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet, TextField, Value
 
+from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
@@ -104,16 +105,19 @@ class Serving(StoreBase):
 
     def held(self, worker_id: int) -> list[Claimed]:
         """Return what is running for a worker, as the database knows it."""
-        columns = f"SELECT {CLAIMED_COLUMNS} FROM {TABLE} WHERE state = 'running' AND worker_id = %s"
-        return self._claimed(self.fetch(columns, [worker_id]))
+        # Also what a claim took and could not read.
+        times = [clock.bounded_sql(self.connection, column) for column in Claimed._fields[-4:]]
+        columns = ", ".join([*Claimed._fields[:-4], *times])
+        rows = self.fetch(f"SELECT {columns} FROM {TABLE} WHERE state = 'running' AND worker_id = %s", [worker_id])
+        return [self._loaded(row) for row in rows]
 
     def ready_queues(self) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
         return [
-            Head(name, priority, self.load_time(run_after))
+            Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))
             for name, priority, run_after in self.fetch(_READY_QUEUES, ())
-            if priority is not None and run_after is not None
+            if priority is not None
         ]
 
     @repeated
@@ -157,6 +161,9 @@ class Serving(StoreBase):
         tasks = [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
         tasks.sort(key=_order)
         return tasks
+
+    def _loaded(self, row: Sequence[Any]) -> Claimed:
+        return Claimed(*row[:-4], *map(self.load_time, row[-4:]))
 
     # -- outcomes
 

@@ -6,12 +6,15 @@ from datetime import datetime
 
 from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
-from django_locqueue.service import IDLE_SECONDS, Service
+from django_locqueue.service import IDLE_SECONDS, Service, rest_after
 from django_locqueue.store import Claimed, Store
+from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.growth import GROW_SECONDS, Growth
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.room import Room
 
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
@@ -53,13 +56,27 @@ class Dispatcher(Service):
         self._known_queues: set[str] = set()
         self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
         self._ahead = 0
+        self.room = Room()
+        self._growth = Growth()
         self._measured = (time.monotonic(), 0)
+        self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
+    def on_failure(self, error: Exception) -> None:
+        self._met_damage = isinstance(error, DAMAGE)
+
     def slot_freed(self) -> None:
-        """Claim again when half of what was read ahead is used up."""
-        if self.pool.busy <= self.pool.size - 1 + self._ahead // 2:
+        """Claim again when half of what was read ahead is used up, or half of the event loop is free."""
+        if self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry():
             self.wake()
+
+    def _is_loop_hungry(self) -> bool:
+        return self.room.is_mixed and self.pool.free_async > self.pool.async_concurrency // 2
+
+    def hear(self, queue_name: str) -> None:
+        """Something was enqueued there: look at once, and after a moment again for what came right behind it."""
+        self.claimer.hear(queue_name)
+        self.wake(again=True)
 
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
@@ -69,18 +86,45 @@ class Dispatcher(Service):
             return self.least
         if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
-        room = self.pool.size + self._ahead - self.pool.busy
+        if self._met_damage:
+            endings.set_aside(self.store)
+            self._met_damage = False
+        is_growing = self._grow()
+        room = self._room()
         if room <= 0:
-            # A slot that becomes free wakes us; but what waits unstarted must be watched.
-            return self.least if self.pool.busy > self.pool.size else IDLE_SECONDS
+            # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
+            waits = self.pool.free_threads < 0 or self.room.is_mixed
+            return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
         self.pool.submit(self._one_suspect(claimed))
         self._reconcile_at = reconcile_at
+        self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
-        return self._delay
+        if not self.found_nothing and self._is_loop_hungry():
+            return 0.0  # this claim told that more of them are async
+        return GROW_SECONDS if self._grow() else self._delay
+
+    def _room(self) -> int:
+        return self.room.size(self.pool.free_threads + self._ahead, self.pool.free_async)
+
+    def _grow(self) -> bool:
+        """Add a thread if it is time. Return whether it may be time soon.
+
+        Fewer tasks end in READ_AHEAD_SECONDS than there are threads: each takes longer than that. With shorter ones
+        more threads would only wait for each other.
+        """
+        is_short = (
+            self.pool.may_grow
+            and self.pool.free_threads <= 0
+            and (self.pool.free_threads < 0 or not self.found_nothing)
+            and self._ahead < self.pool.size
+        )
+        if self._growth.is_due(is_short=is_short):
+            self.pool.grow()
+        return is_short
 
     def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
         """Return what may run now; the rest goes back for a moment, uncharged.
@@ -105,19 +149,21 @@ class Dispatcher(Service):
         This worker lives and beats, so nobody would ever rescue it. After a claim that failed, and once in a lease:
         where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
+        began = time.monotonic()
         held = self.store.held(owner.id)
         known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
-        self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
+        ended = time.monotonic()
+        self._reconcile_at = ended + max(conf.worker.LEASE_SECONDS, rest_after(ended - began))
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""
         (since, before), now = self._measured, time.monotonic()
         if now - since >= READ_AHEAD_SECONDS:
-            pace = (self.pool.ended - before) / (now - since)
+            pace = (self.pool.ended_on_threads - before) / (now - since)
             self._ahead = min(int(pace * READ_AHEAD_SECONDS), MOST_AHEAD)
-            self._measured = (now, self.pool.ended)
+            self._measured = (now, self.pool.ended_on_threads)
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""

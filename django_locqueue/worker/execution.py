@@ -1,6 +1,7 @@
 """One task on one slot, while this worker has it."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -31,6 +32,7 @@ class Execution:
     written: State | None = None
     refusals: int = 0  # writes of its outcome that a database refused which answered otherwise
     stop_reason: StopReason | None = None
+    interrupt: Callable[[], object] | None = None  # of an async task: cancels its coroutine. Called by any thread
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
@@ -38,6 +40,13 @@ class Execution:
 
     def __post_init__(self) -> None:
         self.key = self.claimed.key
+
+    def ask_to_stop(self, reason: StopReason) -> None:
+        """Let the task know. The first reason stays."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            if interrupt := self.interrupt:
+                interrupt()
 
     def settle(self, written: State | None) -> None:
         """Take the state that the outcome's write has left; None: it was refused.

@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from typing import Any
@@ -34,6 +34,21 @@ logger = logging.getLogger("django_locqueue.task")
 NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 
 
+@dataclass(slots=True)
+class Call:
+    """What is to be called. ``options``: the definition, if it has ours."""
+
+    definition: Any
+    options: TaskDefinition | None
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    def __call__(self) -> Any:
+        # `call` asks each time whether the function is a coroutine's.
+        function = self.definition.call if is_async(self.definition.func) else self.definition.func
+        return function(*self.args, **self.kwargs)
+
+
 class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend."""
 
@@ -54,6 +69,23 @@ class Executor:
                 self._backends[alias] = self.backend
         return self._backends[alias]
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody hears of the beginnings or the ends of tasks."""
+        heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
+        return any(compat.is_heard(signal, level) for signal, level in heard)
+
+    def runs_on_loop(self, path: str) -> bool:
+        """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
+
+        One with ``atomic=True`` runs on a thread: its transaction is the thread's.
+        """
+        try:
+            definition = contextvars.Context().run(resolve, path)
+        except UnknownTask:
+            return False
+        return is_async(definition.func) and not getattr(definition, "atomic", False)
+
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
@@ -61,14 +93,21 @@ class Executor:
             # with it.
             outcome = contextvars.Context().run(self._run, execution)
         except BaseException as error:
-            logger.exception("Running %s #%d failed outside the task.", execution.claimed.name, execution.claimed.id)
-            outcome = Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+            outcome = self.fault(execution, error)
+        self.end(execution, outcome)
+        clean_connections()
+
+    def fault(self, execution: Execution, error: BaseException) -> Outcome:
+        claimed = execution.claimed
+        logger.error("Running %s #%d failed outside the task.", claimed.name, claimed.id, exc_info=error)
+        return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+
+    def end(self, execution: Execution, outcome: Outcome) -> None:
         execution.outcome = self._with_retention(execution, outcome)
         if os.getpid() != self._pid:
             # The task forked, and its child came out of the task: it must not go on as a second worker.
             os._exit(1)
         execution.ended = time.monotonic()
-        clean_connections()
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
         """``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
@@ -79,6 +118,15 @@ class Executor:
         return outcome
 
     def _run(self, execution: Execution) -> Outcome:
+        call = self.begin(execution)
+        if isinstance(call, Outcome):
+            return call
+        if call.options and call.options.atomic:
+            return self._perform_atomic(execution, call.options, call)
+        return self._perform(execution, call.options, call)
+
+    def begin(self, execution: Execution) -> Outcome | Call:
+        """Return what is to be called, its start announced; or the outcome, if it cannot begin."""
         if execution.stop_reason is not None:  # it waited for a thread until it was too late
             return _stopped(execution, StopTask(execution.stop_reason))
         claimed = execution.claimed
@@ -103,18 +151,14 @@ class Executor:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
-        # `call` asks each time whether the function is a coroutine's.
-        perform = partial(definition.call if is_async(definition.func) else definition.func, *args, **kwargs)
-        if options and options.atomic:
-            return self._perform_atomic(execution, options, perform)
-        return self._perform(execution, options, perform)
+        return Call(definition, options, args, kwargs)
 
     def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
         try:
             value = perform()
         except BaseException as error:
-            return self._after_error(execution, options, error)
-        return self._normalise(options, value)
+            return self.after_error(execution, options, error)
+        return self.normalise(options, value)
 
     def _perform_atomic(self, execution: Execution, options: TaskDefinition, perform: Callable[[], Any]) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
@@ -125,7 +169,7 @@ class Executor:
                 performing = True
                 value = perform()
                 performing = False
-                outcome = self._with_retention(execution, self._normalise(options, value))
+                outcome = self._with_retention(execution, self.normalise(options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
@@ -138,11 +182,11 @@ class Executor:
                 # can. Not so an error of another database, or one that the function made up.
                 logger.warning("%s #%d runs again: %s", claimed.name, claimed.id, describe(error))
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS * random.uniform(0.5, 1.5))
-            return self._after_error(execution, options, error)
+            return self.after_error(execution, options, error)
         execution.written = written  # the outcome is stored already
         return outcome
 
-    def _normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
+    def normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
             text = "null" if value is None else payload.dump(compat.normalize_json(value))
         except Exception as error:
@@ -150,7 +194,7 @@ class Executor:
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
         return Outcome(Kind.SUCCESSFUL, return_value=text, keep_row=options is None or options.keep_result)
 
-    def _after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
+    def after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
             return _stopped(execution, error)

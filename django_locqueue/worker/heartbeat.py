@@ -70,8 +70,8 @@ class Heartbeat(Service):
 
     def look_for_cancelled(self) -> None:
         """Ask those of our running tasks to stop that somebody has cancelled."""
-        if self.pool.busy:
-            self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(self.row.pk))
+        if running := [execution.key for execution in self.pool.executions if execution.began is not None]:
+            self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(running))
 
     def watch(self) -> None:
         """Ask the tasks to stop when the lease is in doubt. For another thread: a beat that hangs does not fail."""

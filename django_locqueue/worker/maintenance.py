@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django_locqueue import conf, endings
-from django_locqueue.service import Service
+from django_locqueue.service import Service, rest_after
 from django_locqueue.store import Store
-from django_locqueue.store.recover import BATCH
+from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
-LEAST_SECONDS = 0.1
-LONGEST_SECONDS = 1.0  # a task that is due earlier than the one we wait for may be enqueued meanwhile
 
 
 class Maintenance(Service):
@@ -53,8 +51,7 @@ class Maintenance(Service):
         more = self._prune(now) or more
         if more:
             return 0
-        until_rescue = max(LEAST_SECONDS, self._next_rescue - time.monotonic())
-        return max(0.0, min(LONGEST_SECONDS, until_rescue, LONGEST_SECONDS if due is None else due))
+        return max(0.0, min(SOON_SECONDS, self.sweep_seconds, SOON_SECONDS if due is None else due))
 
     def _promote(self, now: datetime | None) -> bool:
         promoted = self.store.promote(now=now)
@@ -65,8 +62,10 @@ class Maintenance(Service):
     def _rescue(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
-        self._next_rescue = time.monotonic() + self.sweep_seconds * random.uniform(0.8, 1.2)
+        began = time.monotonic()
         rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now)
+        ended = time.monotonic()
+        self._next_rescue = ended + max(self.sweep_seconds * random.uniform(0.8, 1.2), rest_after(ended - began))
         if rescued:
             self.on_ready()
         if len(rescued) == BATCH:
@@ -77,9 +76,11 @@ class Maintenance(Service):
     def _prune(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_prune:
             return False
+        began = time.monotonic()
         pruned = self.store.prune(self.retention, now=now)
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
-        self._next_prune = time.monotonic() + PRUNE_SECONDS
+        ended = time.monotonic()
+        self._next_prune = ended + max(PRUNE_SECONDS, rest_after(ended - began))
         return False

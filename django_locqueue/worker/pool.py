@@ -1,4 +1,4 @@
-"""The threads: each runs one task at a time."""
+"""The slots: threads, each of which runs one task at a time, and the places on the event loop."""
 
 import logging
 import threading
@@ -10,9 +10,14 @@ from django.db import connections
 
 from django_locqueue.connections import close_old_connections
 from django_locqueue.store import Claimed, Key
+from django_locqueue.worker.async_executor import AsyncExecutor
+from django_locqueue.worker.event_loop import EventLoop
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
-from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.slots import MOST_THREADS, SlotTable
+from django_locqueue.worker.threads import ThreadRange
+
+KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -26,14 +31,16 @@ class Pool:
 
     def __init__(
         self,
-        size: int,
+        threads: ThreadRange,
         executor: Executor,
         on_end: Callable[[Execution], None],
         on_free: Callable[[], None],
         between_tasks: Callable[[], None] = lambda: None,
         table: SlotTable | None = None,
+        async_concurrency: int = 0,
     ) -> None:
-        self.size = size
+        self.least, self.most = threads
+        self.size = self.least  # threads at present
         self.executor = executor
         self.on_end = on_end
         self.on_free = on_free
@@ -47,19 +54,64 @@ class Pool:
         # of a dict, which needs no lock.
         self._unstarted: dict[Key, Execution] = {}
         self._idle = threading.Condition()
-        self._threads: list[threading.Thread] = []
-        self.ended = 0  # runs that have ended, ever; two slots may count as one now and then
+        self._threads: dict[int, threading.Thread] = {}  # by slot
+        self._sizing = threading.Lock()
+        self._all_busy_at = 0.0
+        self.async_concurrency = async_concurrency
+        self._loop = EventLoop(
+            AsyncExecutor(executor, between_tasks),
+            range(MOST_THREADS, MOST_THREADS + async_concurrency),
+            lanes=self.most,
+            begin=self._begin,
+            end=self._end,
+        )
+        # By definition path: whether it runs on the event loop. Known from its first run on, since only a thread may
+        # import a project's modules.
+        self._is_async: dict[str, bool] = {}
+        self._on_loop: set[Key] = set()
+        self.ended = self.ended_on_threads = 0  # runs that have ended, ever; two may count as one now and then
 
     def start(self) -> None:
         for slot in range(self.size):
-            thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._start_thread(slot)
+
+    def _start_thread(self, slot: int) -> None:
+        thread = threading.Thread(target=self._work, args=(slot,), name=f"locqueue-slot-{slot + 1}", daemon=True)
+        thread.start()
+        self._threads[slot] = thread  # not earlier: one that is listed and not alive is taken for dead
+
+    @property
+    def may_grow(self) -> bool:
+        return self.size < self.most
+
+    @property
+    def may_shrink(self) -> bool:
+        return self.size > self.least
+
+    def grow(self) -> None:
+        """Add a thread."""
+        with self._sizing:
+            self.size += 1
+            self._all_busy_at = time.monotonic()
+            self._start_thread(next(slot for slot in range(self.most) if slot not in self._threads))
 
     @property
     def busy(self) -> int:
         """Tasks that were claimed and have not ended."""
         return len(self._executions)
+
+    @property
+    def free_threads(self) -> int:
+        """Negative while more was claimed for them."""
+        return self.size - (len(self._executions) - len(self._on_loop))
+
+    @property
+    def free_async(self) -> int:
+        return self.async_concurrency - len(self._on_loop)
+
+    def is_async(self, task: Claimed) -> bool:
+        """Whether it is known to run on the event loop."""
+        return self._is_async.get(task.task_path, False)
 
     @property
     def executions(self) -> list[Execution]:
@@ -69,13 +121,22 @@ class Pool:
         for claimed in tasks:
             execution = Execution(claimed)
             self._executions[execution.key] = self._unstarted[execution.key] = execution
-            self._inbox.put(execution)
+            if self.is_async(claimed):
+                self._submit_to_loop(execution)
+            else:
+                self._inbox.put(execution)
+
+    def _submit_to_loop(self, execution: Execution) -> None:
+        self._on_loop.add(execution.key)
+        if execution.key not in self._executions:  # withdrawn just now
+            self._on_loop.discard(execution.key)
+        self._loop.submit(execution)
 
     def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
         """Let the running tasks know that they should stop; all, or those of the given ids."""
         for execution in self.executions:
-            if (ids is None or execution.claimed.id in ids) and execution.stop_reason is None:
-                execution.stop_reason = reason
+            if ids is None or execution.claimed.id in ids:
+                execution.ask_to_stop(reason)
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until nothing runs. False: the time was over first."""
@@ -84,14 +145,20 @@ class Pool:
 
     def stop(self, timeout: float) -> None:
         """End the idle threads. A thread that is stuck in a task ends with the process."""
-        for _ in self._threads:
+        threads = list(self._threads.values())
+        for _ in threads:
             self._inbox.put(None)
-        for thread in self._threads:
+        for thread in threads:
             thread.join(timeout)
+        self._loop.stop(timeout)
+
+    def watch(self) -> None:
+        """To be called from time to time."""
+        self._loop.watch()
 
     @property
     def dead_threads(self) -> int:
-        return sum(not thread.is_alive() for thread in self._threads)
+        return sum(not thread.is_alive() for thread in list(self._threads.values())) + self._loop.is_dead
 
     def withdraw(self, *, waited: float) -> list[Execution]:
         """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
@@ -106,33 +173,69 @@ class Pool:
         return late
 
     def _run(self, execution: Execution, slot: int) -> None:
+        path = execution.claimed.task_path
+        if path not in self._is_async:
+            self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
+        if self._is_async[path]:
+            self._submit_to_loop(execution)
+            self.on_free()
+        elif self._begin(execution, slot):
+            self.executor.run(execution)
+            self._end(execution, slot)
+
+    def _begin(self, execution: Execution, slot: int) -> bool:
         if self._unstarted.pop(execution.key, None) is None:
-            return  # withdrawn
+            return False  # withdrawn
         execution.began = time.monotonic()
         if self.table is not None:
             self.table.mark(slot, execution.key)
-        self.executor.run(execution)
+        return True
+
+    def _end(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
             self.table.mark(slot)
         self.on_end(execution)
         self.ended += 1
+        if slot < MOST_THREADS:
+            self.ended_on_threads += 1
+            if self.may_shrink and self.free_threads <= 0:
+                self._all_busy_at = time.monotonic()
         self._remove(execution)
         self.on_free()
 
     def _remove(self, execution: Execution) -> None:
         del self._executions[execution.key]
+        self._on_loop.discard(execution.key)
         if not self._executions:
             with self._idle:
                 self._idle.notify_all()
 
+    def _next_work(self, slot: int) -> Execution | None:
+        """Wait for it. None: this thread is to end."""
+        try:
+            return self._inbox.get_nowait()
+        except Empty:
+            close_old_connections()
+        while self.may_shrink:
+            try:
+                return self._inbox.get(timeout=KEEP_SECONDS)
+            except Empty:
+                if self._leaves(slot):
+                    return None
+        return self._inbox.get()
+
+    def _leaves(self, slot: int) -> bool:
+        with self._sizing:
+            leaves = self.may_shrink and time.monotonic() - self._all_busy_at >= KEEP_SECONDS
+            if leaves:
+                self.size -= 1
+                del self._threads[slot]
+        return leaves
+
     def _work(self, slot: int) -> None:
         try:
             while True:
-                try:
-                    work = self._inbox.get_nowait()
-                except Empty:
-                    close_old_connections()
-                    work = self._inbox.get()
+                work = None if self.may_shrink and self._leaves(slot) else self._next_work(slot)
                 if work is None:
                     return
                 try:

@@ -23,11 +23,12 @@ BEGIN_SECONDS = 2.0  # what a first connection gets after a stop signal
 
 
 @contextmanager
-def stop_signals(received: list[int]) -> Iterator[None]:
-    """Note each stop signal in ``received``, SIGQUIT twice: the second means at once."""
+def stop_signals(received: list[int], ring: Callable[[], None]) -> Iterator[None]:
+    """Note each stop signal in ``received``, SIGQUIT twice: the second means at once. Then call ``ring``."""
 
     def stop(number: int) -> None:
         received.extend([number] * (2 if number in AT_ONCE else 1))
+        ring()
 
     with passed_signals(stop):
         yield

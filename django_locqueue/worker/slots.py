@@ -1,7 +1,7 @@
 """A small table in shared memory: which tasks a worker process really runs at this moment.
 
-The process writes it as its threads begin and end tasks; its supervisor reads it when the process has died. Only
-those tasks are charged a crash; what was claimed and waited goes back free.
+The process writes it as its threads and its event loop begin and end tasks; its supervisor reads it when the process
+has died. Only those tasks are charged a crash; what was claimed and waited goes back free.
 """
 
 import mmap
@@ -13,8 +13,10 @@ from django_locqueue.store import Key
 
 _number = struct.Struct("<q")
 _entry = struct.Struct("<qq")  # a task's id and the number of its claim
-CAPACITY = 512  # slots of one process
 NOTHING: Key = (0, 0)
+MOST_THREADS = 512  # of one process
+MOST_ASYNC = 10_000  # tasks on its event loop
+CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
 
 
 class SlotTable:

@@ -14,24 +14,31 @@ from django.db import Error
 from django_locqueue import __version__, conf, endings, signals
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
+from django_locqueue.models import State
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import Service
+from django_locqueue.store.notify import Notifying
+from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
+from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
+from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.threads import ThreadRange
 
 logger = logging.getLogger("django_locqueue.worker")
 
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
-LOOK_SECONDS = 0.1  # how soon a stop signal is seen
+LOOK_SECONDS = 1.0  # how soon a dead service is seen, or a lease that is over; a stop signal rings
+FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
 FORCED_SECONDS = 0.5  # for each step of the end after a second signal
 LAST_CLAIM_SECONDS = 1.0  # what the claim that is under way gets
 LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
@@ -42,7 +49,7 @@ COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after th
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     name: str
-    threads: int
+    threads: ThreadRange | int
     grace_seconds: float
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
@@ -57,22 +64,30 @@ def default_name() -> str:
 class Worker:
     """``run`` serves until it is asked to stop, and returns the process's exit code.
 
-    ``received``: the stop signals so far, which a signal handler notes.
+    ``received``: the stop signals so far, which a signal handler notes before it rings the ``bell``.
     """
 
-    def __init__(self, backend: LocQueueBackend, options: WorkerOptions, received: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        backend: LocQueueBackend,
+        options: WorkerOptions,
+        received: Sequence[int] = (),
+        bell: Bell | None = None,
+    ) -> None:
         self.backend = backend
         self.store = backend.store
         self.options = options
         self.executor = Executor(backend)
         self.announcer = Announcer()
+        self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
-            options.threads,
+            self.threads,
             self.executor,
             on_end=self._on_end,
             on_free=self._on_free,
             between_tasks=self.announcer.help,
             table=options.table,
+            async_concurrency=conf.worker.ASYNC_CONCURRENCY,
         )
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
         self.heartbeat = Heartbeat(self.store, self.pool, self._register)
@@ -93,19 +108,24 @@ class Worker:
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self.heartbeat.look_for_cancelled,
         )
+        self.listener: Listener | None = None
+        if conf.worker.LISTEN and isinstance(self.store, Notifying):
+            self.listener = Listener(self.store, self._on_notified)
         self._received = received
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
-        self._tick = threading.Event()  # never set: a signal handler must not take its lock
+        self._bell = bell or Bell()
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
     def services(self) -> tuple[Service, ...]:
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance)
+        listener = () if self.listener is None else (self.listener,)
+        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, *listener)
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
         self._stop_requests.append(time.monotonic())
+        self._bell.ring()
 
     @property
     def is_stopping(self) -> bool:
@@ -121,7 +141,8 @@ class Worker:
             for service in self.services:
                 service.start()
             signals.worker_started.send_robust(type(self), worker=self.heartbeat.row)
-            healthy = self._serve()
+            with self._bell:
+                healthy = self._serve()
             self._shut_down()
             return 0 if healthy else 1
         finally:
@@ -131,7 +152,8 @@ class Worker:
         """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
         quiet_since, ended = time.monotonic(), 0
         while not self.is_stopping:
-            self._tick.wait(0.05 if self.options.drain else LOOK_SECONDS)
+            self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
+            self.pool.watch()
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -141,8 +163,7 @@ class Worker:
                 return False
             self.heartbeat.watch()
             for service in self.services:
-                if service is not self.announcer:  # what it waits for may be a receiver's own
-                    service.break_off_after(self.heartbeat.lease)
+                service.break_off_after(self.heartbeat.lease)
             if self.options.drain and self._is_drained():
                 return True
             if self.pool.busy or self.pool.ended != ended:
@@ -185,6 +206,8 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
+        if self.listener is not None:
+            self.listener.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
@@ -217,7 +240,7 @@ class Worker:
     def _wait_idle(self, end: float) -> None:
         while time.monotonic() < end and not self.is_forced:
             self.heartbeat.watch()
-            if self.pool.wait_idle(min(LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+            if self.pool.wait_idle(min(FORCED_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 return
 
     def _last_words(self, left: list[Execution]) -> None:
@@ -239,7 +262,7 @@ class Worker:
             self.options.name,
             lease=conf.worker.LEASE_SECONDS,
             queues=",".join(_served(self.options)),
-            threads=self.options.threads,
+            threads=self.threads.most,
             version=__version__,
         )
         if self.options.table is not None:
@@ -252,7 +275,21 @@ class Worker:
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()
 
+    def _on_notified(self, queue_name: str) -> None:
+        if not queue_name:
+            self.maintenance.wake(again=True)
+            self.dispatcher.wake(again=True)
+        elif self._serves(queue_name):
+            self.dispatcher.hear(queue_name)
+
     def _on_stored(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            outcome = execution.outcome
+            if outcome is not None and outcome.kind in _AGAIN:
+                if execution.written == State.READY:
+                    self.dispatcher.wake()
+                elif outcome.delay < SOON_SECONDS:
+                    self.maintenance.wake()
         self.announcer.put([partial(self._announce, execution) for execution in executions])
 
     def _announce(self, execution: Execution) -> None:
@@ -268,6 +305,7 @@ class Worker:
             signal.send_robust(sender, claimed=claimed, outcome=outcome)
 
 
+_AGAIN = (Kind.RETRIED, Kind.SNOOZED)
 _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 

@@ -234,7 +234,7 @@ def test_a_key_that_is_no_text_is_told(with_settings):
     assert "5" in with_settings({"WORKER": {5: 4}})["locqueue.E012"].msg
 
 
-NUMBERS = ["THREADS", "HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "STOPPED_WORKER_HOURS"]
+NUMBERS = ["HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "STOPPED_WORKER_HOURS"]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
@@ -245,11 +245,31 @@ def test_a_worker_needs_sensible_numbers(with_settings, key, value):
     assert repr(value) in message.msg
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("THREADS", 0), ("THREADS", 1.5), ("LEASE_SECONDS", 0.5), ("HEARTBEAT_SECONDS", 0)]
-)
+@pytest.mark.parametrize(("key", "value"), [("LEASE_SECONDS", 0.5), ("HEARTBEAT_SECONDS", 0)])
 def test_a_worker_needs_numbers_that_are_not_too_small(with_settings, key, value):
     assert key in with_settings({"WORKER": {key: value}})["locqueue.E013"].msg
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, 1.5, True, None, "many", "0-4", "16-2", "2-", (2,), (2, 16, 4), (16, 2), (2, "16"), 513, "2-513"]
+)
+def test_threads_are_a_number_or_a_range(with_settings, value):
+    message = with_settings({"WORKER": {"THREADS": value}})["locqueue.E013"]
+    assert message.msg == (
+        f'LOCQUEUE["WORKER"]["THREADS"] must be a whole number from 1 to 512, or a range such as 2-16, got {value!r}.'
+    )
+
+
+@pytest.mark.parametrize("value", [1, 512, "4", "2-16", " 2 - 16 ", (2, 16), [2, 16]])
+def test_threads_can_be_written_in_several_ways(with_settings, value):
+    assert "locqueue.E013" not in with_settings({"WORKER": {"THREADS": value}})
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, None, "100", 10_001])
+def test_the_concurrency_of_async_tasks_is_a_whole_number(with_settings, value):
+    message = with_settings({"WORKER": {"ASYNC_CONCURRENCY": value}})["locqueue.E017"]
+    assert repr(value) in message.msg
+    assert "100" in message.hint
 
 
 @pytest.mark.parametrize(("lease", "beat"), [(10, 10), (5, 10)])
@@ -277,3 +297,8 @@ def test_each_backend_is_checked_once(settings):
     messages = [message for message in checks.run_checks() if message.id == "locqueue.E002"]
     assert len(messages) == 1
     assert compat.task_backends["default"].alias == "default"
+
+
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_listen_must_be_true_or_false(with_settings, value):
+    assert repr(value) in with_settings({"WORKER": {"LISTEN": value}})["locqueue.E019"].msg

@@ -53,9 +53,9 @@ def test_a_database_that_cannot_be_reached_is_told_with_exit_code_69(run_fast_wo
     ("options", "code", "sentence"),
     [
         (["--backend", "nowhere"], 1, "--backend nowhere"),
-        (["--threads", "0"], 1, "--threads must be a whole number from 1 to 512, got 0."),
-        (["--threads", "-3"], 1, "--threads must be a whole number from 1 to 512, got -3."),
-        (["--threads", "many"], 2, "invalid int value: 'many'"),
+        (["--threads", "0"], 1, "--threads must be a whole number from 1 to 512, or a range such as 2-16, got '0'."),
+        (["--threads", "-3"], 1, "or a range such as 2-16, got '-3'."),
+        (["--threads", "16-2"], 1, "or a range such as 2-16, got '16-2'."),
         (["--grace", "-1"], 1, "--grace must be 0 or more seconds"),
         (["--grace", "nan"], 1, "--grace must be 0 or more seconds"),
         (["--grace", "soon"], 2, "invalid float value: 'soon'"),
@@ -106,6 +106,12 @@ def run_on_a_terminal(*options):
         os.close(ours)
     code = process.wait(30)
     return b"".join(parts).decode().replace("\r\n", "\n"), code
+
+
+def test_a_range_of_threads_stands_in_the_banner():
+    text, code = run_on_a_terminal("--no-color", "--threads", "2-16")
+    assert code == 0
+    assert "  slots       2-16 threads" in text.splitlines()
 
 
 def test_the_banner_on_a_terminal_says_what_runs_where_and_how_to_stop_it():

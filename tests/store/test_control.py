@@ -125,7 +125,8 @@ def test_a_running_task_is_only_asked(store: Store, owner: Owner):
 def test_the_worker_learns_which_of_its_tasks_are_asked_to_stop(store: Store, owner: Owner, other: Owner):
     mine, kept, theirs = running(store, owner), running(store, owner), running(store, other)
     store.cancel([mine.id, theirs.id])
-    assert store.asked_to_stop(owner.id) == {mine.id}
+    assert store.asked_to_stop([mine.key, kept.key]) == {mine.id}
+    assert store.asked_to_stop([(theirs.id, theirs.claim_no - 1)]) == set()
     assert state(kept.id) == "running"
 
 

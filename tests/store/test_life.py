@@ -1,14 +1,24 @@
-"""The life of one row under any sequence of verbs: what holds after each of them, whatever came before."""
+"""The life of one row under any sequence of verbs: what holds after each of them, whatever came before.
 
+The verbs come over two connections and for two workers, in any order; time passes between them, or does not.
+"""
+
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from django_locqueue.models import FINISHED, Task, TaskAttempt
+from django_locqueue.models import FINISHED, Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.serve import Owner
@@ -24,19 +34,40 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = store_for("default")
-        self.atomic = transaction.atomic()
-        self.atomic.__enter__()
-        self.pk = enqueue(self.store, max_attempts=3).id
+        self.stores = [store_for("default"), store_for("second")]
+        self.store = self.stores[0]
+        self.now = NOW
+        self.pk = 0
         self.claims: list[Claimed] = []
         self.claim_no = 0
         self.charged = 0  # tries that count
-        self.before = self.row()
+        self.tries_told = 0  # tries of which an attempt's row tells
+        self.is_paused = False
+        self.before: Task | None = None
         self.may_leave_end = False  # whether the verb that just ran may take a row out of a final state
 
+    @initialize(delay=st.sampled_from([None, 0, 60]))
+    def enqueue(self, delay: float | None) -> None:
+        run_after = None if delay is None else later(seconds=delay)
+        self.pk = enqueue(self.store, max_attempts=3, run_after=run_after).id
+        # The store judged by the database's clock; here the time is what the test says it is.
+        Task.objects.filter(pk=self.pk).update(
+            state="scheduled" if delay else "ready", run_after=run_after or NOW, enqueued_at=NOW
+        )
+
     def teardown(self) -> None:
-        transaction.set_rollback(True)
-        self.atomic.__exit__(None, None, None)
+        for model in (TaskAttempt, Task, Worker, Queue):
+            model.objects.all().delete()
+
+    @rule(seconds=st.sampled_from([0, 1, 20, 61, 3600]))
+    def time_passes_and_the_other_connection_goes_on(self, seconds: float) -> None:
+        self.step()
+        self.now += timedelta(seconds=seconds)
+        self.stores.reverse()
+        self.store = self.stores[0]
+        assert list(self.store.tasks.values("id", "state", "claim_no")) == list(
+            self.stores[1].tasks.values("id", "state", "claim_no")
+        )
 
     def row(self) -> Task | None:
         found: Task | None = Task.objects.filter(pk=self.pk).first()
@@ -45,16 +76,45 @@ class Life(RuleBasedStateMachine):
     def step(self, *, leaves_end: bool = False) -> None:
         self.before, self.may_leave_end = self.row(), leaves_end
 
+    def is_running(self) -> bool:
+        task = self.row()
+        return task is not None and task.state == "running"
+
+    def owner_lives(self) -> bool:
+        assert self.before is not None
+        return bool(Worker.objects.live(self.now).filter(pk=self.before.worker_id or 0).exists())
+
     def owner(self) -> Owner:
-        return owner_of(self.store.register_worker("w", lease=30, now=NOW))
+        """Return a new worker: a name may come again, a row does not."""
+        return owner_of(self.store.register_worker(f"w{self.stores[0].alias}", lease=30, now=self.now))
 
     # -- the verbs
 
     @rule()
     def claim(self) -> None:
         self.step()
-        claimed = self.store.claim(self.owner(), 5, now=NOW)
-        assert [task.id for task in claimed] == ([self.pk] if self.before and self.before.state == "ready" else [])
+        claimed = self.store.claim(self.owner(), 5, now=self.now)
+        may_run = self.before is not None and self.before.state == "ready" and not self.is_paused
+        assert [task.id for task in claimed] == ([self.pk] if may_run else [])
+        self.claims += claimed
+        self.charged += len(claimed)
+
+    @precondition(lambda self: len(self.claims) > 1 and self.is_running())
+    @rule(data=st.data(), kind=st.sampled_from(Kind))
+    def ack_an_earlier_claim(self, data: st.DataObject, kind: Kind) -> None:
+        self.step()
+        assert self.before is not None
+        stale = data.draw(st.sampled_from(self.claims[:-1]))
+        assert self.store.ack([(stale, outcome(kind))], now=self.now) == {}
+        assert columns(self.row()) == columns(self.before)
+
+    @precondition(lambda self: self.is_running())
+    @rule()
+    def put_back_and_claim_again(self) -> None:
+        self.step()
+        assert self.store.release([self.claims[-1]], now=self.now)
+        self.charged -= 1
+        claimed = self.store.claim(self.owner(), 5, now=self.now)
         self.claims += claimed
         self.charged += len(claimed)
 
@@ -65,24 +125,31 @@ class Life(RuleBasedStateMachine):
         task = data.draw(st.sampled_from(self.claims))
         before = self.before
         current = before is not None and before.state == "running" and before.claim_no == task.claim_no
-        accepted = self.store.ack([(task, outcome(kind, delay=delay, keep_row=keep))], now=NOW)
+        accepted = self.store.ack([(task, outcome(kind, delay=delay, keep_row=keep))], now=self.now)
         assert accepted.keys() == ({task.key} if current else set())
         if current and kind in (Kind.SNOOZED, Kind.RELEASED):
             self.charged -= 1
+        if current and kind in (Kind.FAILED, Kind.RETRIED, Kind.CANCELLED) and self.row() is not None:
+            self.tries_told += 1
+        if not current and before is not None:
+            assert columns(self.row()) == columns(before)
 
     @rule()
     def worker_dies(self) -> None:
         self.step()
         if self.before is not None and self.before.worker_id is not None:
-            self.store.stop_worker(self.before.worker_id, now=NOW)
+            self.store.stop_worker(self.before.worker_id, now=self.now)
 
     @rule()
     def rescue(self) -> None:
         self.step()
-        rescued = self.store.rescue(max_crashes=MAX_CRASHES, now=NOW)
+        dead = self.before is not None and self.before.state == "running" and not self.owner_lives()
+        rescued = self.store.rescue(max_crashes=MAX_CRASHES, now=self.now)
         after = self.row()
+        assert bool(rescued) == dead
         assert len(rescued) <= 1
         if rescued:
+            self.tries_told += 1
             assert after is not None
             assert (after.state, after.crashes) == (rescued[0].state, rescued[0].crashes)
             assert TaskAttempt.objects.filter(task_id=self.pk, number=after.attempt, outcome="crashed").exists()
@@ -90,14 +157,14 @@ class Life(RuleBasedStateMachine):
     @rule(reason=st.sampled_from(["", "why"]))
     def cancel(self, reason: str) -> None:
         self.step()
-        self.store.cancel([self.pk], reason, now=NOW)
+        self.store.cancel([self.pk], reason, now=self.now)
         after = self.row()
         assert after is None or after.is_finished or after.cancel_requested
 
     @rule()
     def requeue(self) -> None:
         self.step(leaves_end=True)
-        changed = self.store.requeue([self.pk], now=NOW)
+        changed = self.store.requeue([self.pk], now=self.now)
         before, after = self.before, self.row()
         assert changed == ([self.pk] if before and before.state in ("failed", "cancelled") else [])
         if changed:
@@ -108,20 +175,40 @@ class Life(RuleBasedStateMachine):
     @rule()
     def run_now(self) -> None:
         self.step()
-        self.store.run_now([self.pk], now=NOW)
+        self.store.run_now([self.pk], now=self.now)
 
     @rule()
     def promote(self) -> None:
         self.step()
-        self.store.promote(now=later(hours=2))
+        promoted = self.store.promote(now=self.now)
+        due = self.before is not None and self.before.state == "scheduled" and self.before.run_after <= self.now
+        assert promoted == due
 
+    @rule()
+    def pause_or_resume(self) -> None:
+        self.step()
+        if self.is_paused:
+            assert self.store.resume("default")
+        else:
+            assert self.store.pause("default", now=self.now)
+        self.is_paused = not self.is_paused
+
+    @precondition(lambda self: self.row() is not None)
     @rule()
     def prune_what_is_not_old(self) -> None:
         self.step()
-        self.store.prune(dict.fromkeys(FINISHED, 1), now=NOW)
-        assert (self.row() is None) == (self.before is None)
+        assert self.before is not None
+        self.store.prune(dict.fromkeys(FINISHED, 1), now=self.before.finished_at or self.now)
+        assert self.row() is not None
 
-    @precondition(lambda self: len(self.claims) > 3)
+    @precondition(lambda self: len(self.claims) > 6)
+    @rule()
+    def prune_what_is_old(self) -> None:
+        self.step(leaves_end=True)
+        pruned = self.store.prune(dict.fromkeys(FINISHED, 1), now=self.now + timedelta(days=2))
+        assert pruned == (self.before is not None and self.before.is_finished)
+
+    @precondition(lambda self: len(self.claims) > 6)
     @rule()
     def delete(self) -> None:
         self.step(leaves_end=True)
@@ -131,53 +218,59 @@ class Life(RuleBasedStateMachine):
     # -- what always holds
 
     @invariant()
-    def a_try_is_a_worker_id(self) -> None:
-        if task := self.row():
-            assert task.attempt == len(task.worker_names) == self.charged
+    def all_holds(self) -> None:
+        """Asked once after each verb: the statements are most of this test's time."""
+        task = self.row()
+        self.attempts_tell_of_each_try_that_did_not_end_well(task)
+        self.an_end_is_left_only_by_requeue_or_delete(task)
+        if task is not None:
+            self.a_try_is_a_worker_id(task)
+            self.the_columns_fit_the_state(task)
+            self.the_claim_number_only_grows(task)
 
-    @invariant()
-    def the_columns_fit_the_state(self) -> None:
-        if task := self.row():
-            assert (task.finished_at is not None) == task.is_finished
-            assert (task.worker_id is not None) == (task.state == "running")
-            assert task.return_value is None or task.state == "successful"
-            assert (task.started_at is not None) == (task.attempt > 0)
-            if task.state == "running":
-                assert task.claim_no == self.claims[-1].claim_no
-                assert task.attempt >= 1
-            if task.cancel_requested:
-                assert task.state == "running" or task.is_finished
-            assert task.crashes <= min(MAX_CRASHES, task.attempt)
-            if task.crashes == MAX_CRASHES:
-                assert task.state in ("failed", "cancelled")
+    def a_try_is_a_worker_id(self, task: Task) -> None:
+        assert task.attempt == len(task.worker_names) == self.charged
 
-    @invariant()
-    def the_claim_number_only_grows(self) -> None:
-        if task := self.row():
-            assert self.claim_no <= task.claim_no
-            self.claim_no = task.claim_no
+    def the_columns_fit_the_state(self, task: Task) -> None:
+        assert (task.finished_at is not None) == task.is_finished
+        assert (task.worker_id is not None) == (task.state == "running")
+        assert task.return_value is None or task.state == "successful"
+        assert (task.started_at is not None) == (task.attempt > 0)
+        if task.state == "running":
+            assert task.claim_no == self.claims[-1].claim_no
+            assert task.attempt >= 1
+        if task.cancel_requested:
+            assert task.state == "running" or task.is_finished
+        assert task.crashes <= min(MAX_CRASHES, task.attempt)
+        if task.crashes == MAX_CRASHES:
+            assert task.state in ("failed", "cancelled")
 
-    @invariant()
-    def an_end_is_left_only_by_requeue_or_delete(self) -> None:
-        before: Any = self.before
+    def the_claim_number_only_grows(self, task: Task) -> None:
+        assert self.claim_no <= task.claim_no
+        self.claim_no = task.claim_no
+
+    def an_end_is_left_only_by_requeue_or_delete(self, task: Task | None) -> None:
+        before = self.before
         if before is not None and before.is_finished and not self.may_leave_end:
-            after = self.row()
-            assert after is not None
-            assert (after.state, after.finished_at) == (before.state, before.finished_at)
+            assert task is not None
+            assert (task.state, task.finished_at) == (before.state, before.finished_at)
 
-    @invariant()
-    def no_attempt_is_without_its_task(self) -> None:
-        if self.row() is None:
-            assert not TaskAttempt.objects.filter(task_id=self.pk).exists()
+    def attempts_tell_of_each_try_that_did_not_end_well(self, task: Task | None) -> None:
+        told = TaskAttempt.objects.filter(task_id=self.pk).count()
+        assert told == (0 if task is None else self.tries_told)
 
 
-@pytest.mark.django_db
+def columns(task: Task | None) -> dict[str, Any]:
+    return {name: value for name, value in vars(task).items() if name != "_state"}
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "second"])
 def test_any_sequence_of_verbs_leaves_a_row_that_makes_sense():
     run_state_machine_as_test(
         Life,
         settings=settings(
-            max_examples=25,
-            stateful_step_count=25,
+            max_examples=30,
+            stateful_step_count=40,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),

@@ -59,6 +59,7 @@ class FakeStore:
         self.wanted = []
         self.running = []
         self.released = []
+        self.claimed_from = []
 
     def _fail_while_away(self):
         if self.failing:
@@ -106,6 +107,7 @@ class FakeStore:
         return given
 
     def claim_from(self, queue_name, owner, limit, **options):
+        self.claimed_from.append(queue_name)
         return self.claim(owner, limit)
 
     def held(self, worker_id):

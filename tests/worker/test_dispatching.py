@@ -1,5 +1,6 @@
 """How many tasks are claimed, how often, and by whom they are run."""
 
+import math
 import time
 
 import pytest
@@ -9,21 +10,24 @@ from django_locqueue import conf
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker import dispatcher as dispatcher_module
+from django_locqueue.worker import growth
+from django_locqueue.worker.claimer import MOST_HEARD
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, SUSPECT_SPACING_SECONDS, Dispatcher
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.threads import ThreadRange
 from tests.processes import wait_until
 from tests.worker.fakes import FakeStore, GatedExecutor, claimed
 
 
 class Stage:
-    def __init__(self, size):
+    def __init__(self, size, most=None):
         self.store = FakeStore()
         self.executor = GatedExecutor()
         self.ended = []
         self.given_back = []
         self.owner = Owner(1, "w:1")
-        self.pool = Pool(size, self.executor, on_end=self.ended.append, on_free=lambda: None)
+        self.pool = Pool(ThreadRange(size, most or size), self.executor, on_end=self.ended.append, on_free=lambda: None)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
@@ -227,3 +231,86 @@ def test_a_task_whose_worker_died_runs_beside_others(stage):
     stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)]
     stage.dispatcher.run_once()
     assert stage.pool.busy == 2
+
+
+@pytest.fixture
+def growing(settings, monkeypatch):
+    """A stage of one thread that may become three, at once when they are short twice in a row."""
+    monkeypatch.setattr(growth, "GROW_SECONDS", 0)
+    settings.LOCQUEUE = {"WORKER": {"POLL_SECONDS": (0.1, 2)}}
+    stage = Stage(size=1, most=3)
+    yield stage
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.pool.stop(10)
+
+
+def test_threads_are_added_one_by_one_while_all_are_busy_and_more_is_ready(growing):
+    growing.store.ready = [claimed(number) for number in range(1, 4)]
+    for _ in range(20):
+        growing.dispatcher.run_once()
+    assert growing.store.wanted == [1, 1, 1]
+
+
+def test_threads_do_not_grow_past_the_most(growing):
+    growing.store.ready = [claimed(number) for number in range(1, 10)]
+    for _ in range(20):
+        growing.dispatcher.run_once()
+    assert growing.pool.size == growing.pool.busy == 3
+
+
+def test_no_thread_is_added_for_tasks_that_are_over_sooner(growing):
+    growing.store.ready = [claimed(number) for number in range(1, 10)]
+    growing.dispatcher._measured = (math.inf, 0)  # the pace stays as it is
+    growing.dispatcher._ahead = 3  # so many end in 50 ms
+    for _ in range(20):
+        growing.dispatcher.run_once()
+    assert growing.pool.size == 1
+
+
+def test_no_thread_is_added_when_nothing_more_is_ready(growing):
+    growing.dispatcher.run_once()
+    growing.store.ready = [claimed(1)]
+    growing.dispatcher.run_once()
+    growing.dispatcher.found_nothing = True  # a claim for the next slot came back empty
+    for _ in range(20):
+        growing.dispatcher.run_once()
+    assert growing.pool.size == 1
+
+
+def test_a_queue_that_was_heard_of_is_claimed_from_without_a_look_at_the_others(stage):
+    stage.dispatcher.run_once()
+    looked = len(stage.store.wanted)
+    stage.store.ready = [claimed(1, queue_name="mail")]
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+    assert len(stage.store.wanted) == looked + 1
+    assert stage.pool.busy == 1
+
+
+def test_what_was_heard_counts_for_one_pass(stage):
+    stage.dispatcher.run_once()
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"]
+
+
+def test_others_are_looked_at_although_one_queue_is_heard_of_again_and_again(stage):
+    stage.dispatcher.run_once()
+    for _ in range(2 * MOST_HEARD + 2):
+        stage.dispatcher.hear("mail")
+        stage.dispatcher.run_once()
+    assert stage.store.claimed_from == ["mail"] * 2 * MOST_HEARD
+    assert len(stage.store.wanted) == 1 + 2 * MOST_HEARD + 2
+
+
+def test_what_was_heard_does_not_go_before_what_is_already_waiting(stage):
+    stage.store.ready = [claimed(1), claimed(2), claimed(3)]
+    stage.dispatcher.run_once()
+    stage.executor.gate.set()
+    assert stage.pool.wait_idle(10)
+    stage.dispatcher.hear("mail")
+    stage.dispatcher.run_once()
+    assert "mail" not in stage.store.claimed_from

@@ -12,11 +12,10 @@ from django.utils import timezone
 from django_locqueue import signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.observability.logs import WorkerLog
-from django_locqueue.worker import worker as module
 from django_locqueue.worker.slots import SlotTable
-from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
-from tests.running import in_thread, our_backend, row
+from tests.running import in_thread, row
+from tests.worker.conftest import a_worker
 from tests.worker.fakes import claimed, ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,32 +28,6 @@ def fast(settings):
     tasks.entered.clear()
     yield
     tasks.gate.set()
-
-
-def a_worker(**options):
-    return module.Worker(our_backend(), WorkerOptions(**{"name": "w:1", "threads": 2, "grace_seconds": 10, **options}))
-
-
-@pytest.fixture
-def serving():
-    """Return a function that starts a worker in a thread; it is stopped after the test."""
-    running = []
-
-    def start(**options):
-        worker = a_worker(**options)
-        codes = []
-        thread = threading.Thread(target=lambda: codes.append(worker.run()), name="test-worker")
-        thread.start()
-        running.append((worker, thread))
-        worker.code = lambda: (thread.join(20), codes[0])[1]
-        return worker
-
-    yield start
-    tasks.gate.set()
-    for worker, thread in running:
-        worker.request_stop()
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 def test_a_draining_worker_runs_what_is_ready_and_leaves():

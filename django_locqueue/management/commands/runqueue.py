@@ -18,8 +18,9 @@ from django_locqueue.management import banner
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
-from django_locqueue.worker.slots import CAPACITY
+from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
+from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 
 EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("--queue", "--queues", default="", metavar="a,b", help="serve these queues only")
         add("--exclude-queue", "--exclude-queues", default="", metavar="c", help="serve all but these")
-        add("--threads", type=int, metavar="N", help=f"tasks at once (default {conf.worker.THREADS})")
+        add("--threads", metavar="N|MIN-MAX", help=f"tasks at once (default {conf.worker.THREADS})")
         add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
         add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
@@ -79,14 +80,15 @@ class Command(BaseCommand):
 
     def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
         received: list[int] = []
+        bell = Bell()
 
         def begin() -> Worker:
-            worker = Worker(backend, options, received)
+            worker = Worker(backend, options, received, bell)
             self._introduce(backend, options, verbosity, reloading=reloading)
             return worker
 
         # Handlers first: who sees our row, or reads "Ready.", may stop us, and gets a proper end.
-        with shutdown.stop_signals(received):
+        with shutdown.stop_signals(received, bell.ring):
             try:
                 worker = shutdown.begin(begin, received)
             except Error as error:
@@ -160,11 +162,12 @@ class Command(BaseCommand):
         return backend
 
     def _worker_options(self, options: dict[str, Any]) -> WorkerOptions:
-        threads = conf.worker.THREADS if options["threads"] is None else options["threads"]
+        try:
+            threads = ThreadRange.of(conf.worker.THREADS if options["threads"] is None else options["threads"])
+        except ValueError as error:
+            raise CommandError(f"--threads {error}") from error
         grace = conf.worker.GRACE_SECONDS if options["grace"] is None else options["grace"]
         name = options["worker_id"] or default_name()
-        if not isinstance(threads, int) or not 1 <= threads <= CAPACITY:
-            raise CommandError(f"--threads must be a whole number from 1 to {CAPACITY}, got {threads}.")
         if not grace >= 0:
             raise CommandError(f"--grace must be 0 or more seconds, got {grace}.")
         if not name.isprintable() or len(name) > NAME_LENGTH:

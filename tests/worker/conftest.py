@@ -1,0 +1,37 @@
+"""A whole worker in a thread of the test."""
+
+import threading
+
+import pytest
+
+from django_locqueue.worker import worker as module
+from django_locqueue.worker.worker import WorkerOptions
+from tests import async_tasks, tasks
+from tests.running import our_backend
+
+
+def a_worker(**options):
+    return module.Worker(our_backend(), WorkerOptions(**{"name": "w:1", "threads": 2, "grace_seconds": 10, **options}))
+
+
+@pytest.fixture
+def serving():
+    """Return a function that starts a worker in a thread; it is stopped after the test."""
+    running = []
+
+    def start(**options):
+        worker = a_worker(**options)
+        codes = []
+        thread = threading.Thread(target=lambda: codes.append(worker.run()), name="test-worker")
+        thread.start()
+        running.append((worker, thread))
+        worker.code = lambda: (thread.join(20), codes[0])[1]
+        return worker
+
+    yield start
+    tasks.gate.set()
+    async_tasks.gate.open()
+    for worker, thread in running:
+        worker.request_stop()
+        thread.join(20)
+        assert not thread.is_alive()

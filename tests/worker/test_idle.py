@@ -1,0 +1,73 @@
+"""What an idle worker asks of the database, counted over a minute that passes at once."""
+
+import heapq
+import itertools
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_locqueue.worker import claimer, dispatcher, heartbeat, maintenance
+from django_locqueue.worker.listener import PING_SECONDS
+from django_locqueue.worker.worker import Worker, WorkerOptions
+from tests import tasks
+from tests.running import our_backend
+
+pytestmark = pytest.mark.django_db
+
+SECONDS = 120
+MOST_PER_SECOND = 2
+
+
+class Clock:
+    """Stands in for the module ``time``, and goes on when it is told."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (claimer, dispatcher, heartbeat, maintenance):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+def statements_of(workers, clock, seconds):
+    """Run the workers' services for a time, each when it said; return how many statements they sent."""
+    number = itertools.count()
+    services = [each for worker in workers for each in (worker.heartbeat, worker.dispatcher, worker.maintenance)]
+    passes = [(clock.now, next(number), service) for service in services]
+    end = clock.now + seconds
+    with CaptureQueriesContext(connection) as queries:
+        while passes[0][0] < end:
+            clock.now, _, service = heapq.heappop(passes)
+            heapq.heappush(passes, (clock.now + service.run_once(), next(number), service))
+    return len(queries)
+
+
+def make_workers(number):
+    return [Worker(our_backend(), WorkerOptions(f"w:{each}", threads=4, grace_seconds=1)) for each in range(number)]
+
+
+@pytest.mark.parametrize("scheduled", [0, 3])
+def test_an_idle_worker_sends_at_most_two_statements_a_second(clock, scheduled):
+    for _ in range(scheduled):
+        tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
+    [worker] = make_workers(1)
+    statements_of([worker], clock, 30)  # until polling is slow
+    sent = statements_of([worker], clock, SECONDS) + SECONDS / PING_SECONDS
+    assert SECONDS < sent <= MOST_PER_SECOND * SECONDS
+
+
+def test_idle_workers_do_not_add_to_each_others_statements(clock):
+    workers = make_workers(3)
+    statements_of(workers, clock, 30)
+    assert statements_of(workers, clock, SECONDS) <= 3 * MOST_PER_SECOND * SECONDS
