@@ -38,6 +38,17 @@ def close_old_connections() -> None:
             connection.connection = None
 
 
+def return_to_pool() -> None:
+    """Give this thread's connections back to their pool, where they have one: others may wait for it."""
+    for connection in connections.all(initialized_only=True):
+        if is_pooled(connection) and not connection.in_atomic_block:
+            connection.close()
+
+
+def is_pooled(connection: Any) -> bool:
+    return bool(connection.settings_dict["OPTIONS"].get("pool"))
+
+
 def clean_connections() -> None:
     """Leave no transaction, and no query log, to the next task on this thread."""
     for connection in connections.all(initialized_only=True):
@@ -45,7 +56,7 @@ def clean_connections() -> None:
         if connection.connection is None:
             continue
         try:
-            if not _is_clean(connection):
+            if not _is_clean(connection) or is_pooled(connection):
                 connection.close()
                 if connection.in_atomic_block:
                     # Django keeps a connection unusable until its block ends, and this one never does.

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import Error, connections
 
-from django_locqueue.connections import break_off, close_connections
+from django_locqueue.connections import break_off, close_connections, return_to_pool
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -116,6 +116,7 @@ class Service:
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
+        return_to_pool()
         self._pass_began = None
         self._broken_off = 0
         if self.failures:
