@@ -37,6 +37,7 @@ class Service:
 
     name = "service"
     LONGEST_WAIT_SECONDS = 5.0  # between two tries of a pass that fails
+    waits_for_others = False  # a pass may rightly take long: it waits for more than the queue's own statements
 
     def __init__(self) -> None:
         self._wake = threading.Event()
@@ -84,7 +85,7 @@ class Service:
         more each time.
         """
         began = self._pass_began
-        if began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
+        if not self.waits_for_others and began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
             self._broken_off += 1
             break_off(self._connections)
 
