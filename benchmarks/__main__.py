@@ -26,7 +26,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--only", type=measures, default=MEASURES, metavar="a,b", help=f"of {', '.join(MEASURES)}")
     add("--product", choices=KNOWN, help="measure this one only (default: all that are installed)")
-    add("--postgres", metavar="URL", help="a server on which databases may be made (default: one for this run)")
+    add("--postgres", metavar="URL", help="a server, as a superuser (default: one made for this run)")
     add("--no-postgres", action="store_true", help="SQLite only")
     add("--no-sqlite", action="store_true", help="PostgreSQL only")
     add("--repeat", type=int, default=1, metavar="N", help="rounds; each measures everything once")
