@@ -19,7 +19,8 @@ class Lane(ThreadPoolExecutor):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(max_workers=1, thread_name_prefix=f"locqueue-lane-{number}", initializer=watch_this_thread)
+        name = f"locqueue-lane-{number}"
+        super().__init__(max_workers=1, thread_name_prefix=name, initializer=watch_this_thread)
         self.executions = 0  # that are on it at present; the event loop counts
         self._is_used = False  # it has a thread
 

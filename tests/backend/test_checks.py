@@ -73,6 +73,16 @@ def test_limits_must_be_whole_numbers(with_options, key, value):
     assert repr(value) in with_options({key: value})["locqueue.E003"].msg
 
 
+@pytest.mark.parametrize("value", [0, -1, "30", True, float("nan")])
+def test_a_timeout_must_be_seconds(with_options, value):
+    assert repr(value) in with_options({"TIMEOUT": value})["locqueue.E016"].msg
+
+
+@pytest.mark.parametrize("value", [None, 0.5, 30])
+def test_a_timeout_may_be_any_time_or_none(with_options, value):
+    assert with_options({"TIMEOUT": value}) == {}
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -234,7 +244,7 @@ def test_a_key_that_is_no_text_is_told(with_settings):
     assert "5" in with_settings({"WORKER": {5: 4}})["locqueue.E012"].msg
 
 
-NUMBERS = ["HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "STOPPED_WORKER_HOURS"]
+NUMBERS = ["HEARTBEAT_SECONDS", "LEASE_SECONDS", "GRACE_SECONDS", "TIMEOUT_GRACE_SECONDS", "STOPPED_WORKER_HOURS"]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
