@@ -103,7 +103,7 @@ def returned(results: list[Any]) -> list[float]:
 
 
 def percentiles(times: list[float]) -> str:
-    cut = statistics.quantiles(times, n=100)
+    cut = statistics.quantiles(times, n=100, method="inclusive")
     return "".join(f"{value:8.1f} ms" for value in (cut[49], cut[94], cut[98], max(times)))
 
 
@@ -121,13 +121,8 @@ def transactions() -> int:
     from django.db import connection
 
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_stat_force_next_flush(), xact_commit + xact_rollback FROM pg_stat_database "
-            "WHERE datname = current_database()"
-            if connection.pg_version >= 150000
-            else "SELECT NULL, xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-        )
-        return int(cursor.fetchone()[1])
+        cursor.execute("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
 
 
 def idle(pid: int) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from django.db import Error, InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError, connections
 
 from django_locqueue.connections import close_connections
 from django_locqueue.service import Service, describe
@@ -32,6 +32,7 @@ class Listener(Service):
     """
 
     name = "listener"
+    waits_for_others = True  # notifications; it pings
     LONGEST_WAIT_SECONDS = 30.0
 
     def __init__(self, store: Notifying, on_notified: Callable[[str], None]) -> None:
@@ -59,7 +60,9 @@ class Listener(Service):
                 return self._deaf(describe(error))
         if time.monotonic() >= self._ping_at:
             self._ping()
+        self._pass_began = None  # to wait is what it is for; nobody shall break that off
         self._bell.wait(min(self._ping_at, self._answer_by) - time.monotonic(), self._connection.connection)
+        self._pass_began = time.monotonic()
         with self._connection.wrap_database_errors:
             heard = list(self._connection.connection.notifies(timeout=0))
         for notification in heard:
@@ -80,6 +83,7 @@ class Listener(Service):
 
     def _listen(self) -> None:
         self._connection = self.store.listening_connection()
+        self._connections = [*connections.all(), self._connection]  # what is broken off if the server is silent
         with self._connection.cursor() as cursor:
             cursor.execute(f'LISTEN "{CHANNEL}"; LISTEN "{self._own_channel}"')
         self._ping_at = time.monotonic()
@@ -96,11 +100,17 @@ class Listener(Service):
         if not self._is_deaf:
             logger.warning("New tasks are found by polling alone: LISTEN does not work here (%s).", reason)
         self._is_deaf = True
-        # The pooler would keep for its next client what listens on its side.
-        with suppress(Error), self._connection.cursor() as cursor:
-            cursor.execute("UNLISTEN *")
+        self._unlisten()
         self._close()
         return DEAF_SECONDS
+
+    def _unlisten(self) -> None:
+        """Leave no session that listens to the pooler's next client. Where nothing arrives, no answer need arrive."""
+        connection = self._connection.connection
+        with suppress(Exception):
+            connection.pgconn.send_query(b"UNLISTEN *")
+            connection.pgconn.flush()
+            self._bell.wait(ANSWER_SECONDS, connection)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None

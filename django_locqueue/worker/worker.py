@@ -178,8 +178,7 @@ class Worker:
                 return self._retire()
             self.heartbeat.watch()
             for service in self.services:
-                if service is not self.announcer:  # what it waits for may be a receiver's own
-                    service.break_off_after(self.heartbeat.lease)
+                service.break_off_after(self.heartbeat.lease)
             if self.options.drain and self._is_drained():
                 return True
             if self.pool.busy or self.pool.ended != ended:

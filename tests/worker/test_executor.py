@@ -1,5 +1,7 @@
 """How one run ends: each kind of outcome, whatever the task does."""
 
+from contextlib import contextmanager
+
 import pytest
 from django.db import InterfaceError, OperationalError, connection, connections
 from django.db.backends.utils import CursorWrapper
@@ -224,6 +226,18 @@ def test_the_context_says_whether_to_stop():
     assert '"should_stop":true' in outcome.return_value
 
 
+@contextmanager
+def heard(signal):
+    """Somebody hears of it, so that its result has to be made."""
+
+    def receiver(**kwargs):
+        pass
+
+    signal.connect(receiver)
+    yield
+    signal.disconnect(receiver)
+
+
 @pytest.mark.parametrize("error", [OperationalError("the database is away"), InterfaceError("connection is closed")])
 def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path, error):
     # The second try reads the errors of the first; the database is away just then.
@@ -235,7 +249,7 @@ def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeyp
 
     def run():
         execution = Execution(claim_next())
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, heard(compat.task_started):
             patch.setattr(type(TaskAttempt.objects), "get_queryset", away)
             Executor(our_backend()).run(execution)
         assert execution.outcome.kind is Kind.RELEASED

@@ -7,8 +7,9 @@ from django.db import connection
 from django_locqueue import compat
 from django_locqueue.models import State
 from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.executor import Executor
 from tests import tasks, unruly_tasks
-from tests.running import claim_next, in_thread, perform, row, run_next
+from tests.running import claim_next, in_thread, our_backend, perform, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,7 +121,7 @@ def test_the_query_log_does_not_grow(settings):
 
     def queries_logged():
         tasks.create_group.enqueue("x")
-        perform([Execution(claim_next())])
+        Executor(our_backend()).run(Execution(claim_next()))
         return len(connection.queries_log)
 
     assert in_thread(queries_logged) == 0

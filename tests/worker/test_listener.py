@@ -92,7 +92,8 @@ def test_it_comes_back_when_its_connection_was_terminated(store, start, caplog):
     wait_until(lambda: listener.is_heard and listeners() not in ([], [pid]))
     notify(store, "mail")
     assert listener.heard.get(timeout=10) == "mail"
-    assert "The listener failed and goes on trying" in caplog.text
+    assert "The listener failed and goes on trying: OperationalError" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_connection_that_was_cut_without_a_word_is_replaced(store, start, monkeypatch):
@@ -151,3 +152,33 @@ def test_a_server_that_refuses_listen_costs_one_line(store, monkeypatch, caplog)
     assert listener.run_once() == DEAF_SECONDS
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "LISTEN does not work here (ProgrammingError: syntax error" in caplog.text
+
+
+def test_its_wait_is_not_broken_off_as_a_database_that_is_silent(start):
+    listener = start()
+    wait_until(lambda: listener._pass_began is None)
+    listener.break_off_after(0)
+    assert listener._broken_off == 0
+    assert listener.is_heard
+
+
+def test_a_listen_that_is_never_answered_can_be_broken_off(store, monkeypatch):
+    listener = Listener(store, lambda queue_name: None)
+    monkeypatch.setattr(listening, "CHANNEL", 'x"; SELECT pg_sleep(3600) --')
+    listener.start()
+    try:
+        wait_until(listeners_asleep)
+        listener.break_off_after(0)
+        wait_until(lambda: listener.failures)
+    finally:
+        listener.stop(10)
+        store.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s", ["LISTEN%pg_sleep%"])
+    assert not listener.is_alive
+
+
+def listeners_asleep():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event = 'PgSleep'", [LISTENER]
+        )
+        return cursor.fetchall()
