@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 MYSQL_READY := $(VENV)/.ready-mysql
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test faults lint clean
+.PHONY: help demo serve test faults bench lint clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: $(READY) $(if $(TEST_MYSQL_URL),$(MYSQL_READY)) ## the tests on SQLite and
 faults: $(READY) ## kill, stop and cut off workers and databases under load, for minutes; ARGS="kill-worker --seconds 60"
 	@$(BIN)/python -m tests.faults $(ARGS)
 	@$(if $(ARGS),,$(BIN)/python -m tests.faults --database sqlite)
+
+bench: $(READY) ## measure the queue (and django-tasks-db, if it is installed), and print a table; ARGS="--quick"
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(READY) ## style, types, layers, and that no migration is missing
 	@$(BIN)/ruff check --quiet .

@@ -1,0 +1,1 @@
+"""Measures the queue: ``python -m benchmarks``. See docs/benchmarks.md."""
