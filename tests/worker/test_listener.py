@@ -172,7 +172,7 @@ def test_a_listen_that_is_never_answered_can_be_broken_off(store, monkeypatch):
         wait_until(lambda: listener.failures)
     finally:
         listener.stop(10)
-        store.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s", ["LISTEN%pg_sleep%"])
+        store.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", [LISTENER])
     assert not listener.is_alive
 
 
