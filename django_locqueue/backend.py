@@ -1,6 +1,7 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
 import logging
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ OPTIONS: Mapping[str, Any] = {
     "MAX_ATTEMPTS": 1,  # tries on exceptions; 1: do not retry. A task that was lost to a crash always runs again
     "MAX_CRASHES": 3,  # then it is failed: its worker died while running it
     "BACKOFF": retry.BACKOFF,  # seconds
+    "TIMEOUT": None,  # seconds that a try may take; None: any time
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
 }
 
@@ -76,6 +78,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """Days that a finished task is kept, by state."""
         days = {**OPTIONS["RETENTION"], **self._option("RETENTION")}
         return {state.lower(): kept for state, kept in days.items()}
+
+    @cached_property
+    def timeout(self) -> float | None:
+        """Seconds that a try may take where the definition says nothing."""
+        return self._option("TIMEOUT")  # type: ignore[no-any-return]
 
     @cached_property
     def forgotten(self) -> frozenset[str]:
@@ -203,6 +210,8 @@ def _validate_options(task: TaskDefinition) -> None:
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
     if problem := _backoff_problem(task.backoff):
         raise compat.InvalidTask(f"backoff {problem}")
+    if not _is_timeout(task.timeout):
+        raise compat.InvalidTask(f"timeout {_TIMEOUT}, got {task.timeout!r}.")
     if task.metadata is not None:
         try:
             payload.dump_call([dict(task.metadata)], {})
@@ -222,6 +231,14 @@ def _backoff_problem(backoff: Any) -> str | None:
         if not _is_number(value):
             return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
     return None
+
+
+_TIMEOUT = "must be a number of seconds above 0, or None"
+
+
+def _is_timeout(value: Any) -> bool:
+    """Also infinity: no timeout, whatever else says one."""
+    return value is None or (_is_number(value, math.inf) and value > 0)
 
 
 def _is_limit(value: Any) -> bool:
@@ -287,6 +304,8 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     problem = "must be a dict." if not isinstance(backoff, Mapping) else _backoff_problem(backoff)
     if problem:
         yield checks.Error(f'{where}["BACKOFF"] {problem}', id="locqueue.E004")
+    if not _is_timeout(timeout := options.get("TIMEOUT")):
+        yield checks.Error(f'{where}["TIMEOUT"] {_TIMEOUT}, got {timeout!r}.', id="locqueue.E016")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
 
 

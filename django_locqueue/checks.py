@@ -61,6 +61,7 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
         "HEARTBEAT_SECONDS": 0.1,
         "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
         "GRACE_SECONDS": 0,
+        "TIMEOUT_GRACE_SECONDS": 0,
         "STOPPED_WORKER_HOURS": 0,
     }
     for key, least in numbers.items():

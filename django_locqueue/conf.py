@@ -46,6 +46,7 @@ worker = Section(
         "POLL_SECONDS": (0.1, 2),  # least (just after work) and most (when idle)
         "LISTEN": True,  # on PostgreSQL: tell idle workers of new tasks (LISTEN/NOTIFY). Polling goes on in any case
         "GRACE_SECONDS": 25,  # what running tasks get to finish after SIGTERM
+        "TIMEOUT_GRACE_SECONDS": 5,  # after its timeout a task that does not end is given up, and its slot is replaced
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
     },
 )

@@ -25,6 +25,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``backoff``: seconds between tries, or ``function(error, result) -> seconds``, or a dict like the backend's
     ``BACKOFF``; None: the backend's. ``retry_on``: exceptions that are retried; others fail the task at once.
     ``atomic``: the function's database work and its outcome commit together or not at all.
+    ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
+    async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
     """
 
@@ -32,6 +34,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     backoff: Backoff = field(default=None, hash=False)
     retry_on: tuple[type[BaseException], ...] = (Exception,)
     atomic: bool = False
+    timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
 
@@ -112,6 +115,7 @@ def task(
     backoff: Backoff = ...,
     retry_on: type[BaseException] | Iterable[type[BaseException]] = ...,
     atomic: bool = ...,
+    timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...

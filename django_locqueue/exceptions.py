@@ -13,6 +13,21 @@ class StopTask(LocQueueError):
     """Raised by ``context.check()`` in a task that should stop: shutdown, cancel, or a lost lease."""
 
 
+class TaskTimeout(LocQueueError):
+    """The task ran longer than its ``timeout`` of ``seconds``.
+
+    Raised in the task at its deadline. It is an error like any other: what the task does not catch fails it, or has it
+    tried again; one that catches it and returns has done what it returns.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds  # None in the task itself: Python raises it there without arguments
+
+    def __str__(self) -> str:
+        return "ran longer than its timeout" + ("" if self.seconds is None else f" of {self.seconds:g} s")
+
+
 class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import Error, connections
+from django.db import Error, connections, reset_queries
 
-from django_locqueue.connections import break_off, close_connections
+from django_locqueue.connections import break_off, close_connections, return_to_pool
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -37,6 +37,7 @@ class Service:
 
     name = "service"
     LONGEST_WAIT_SECONDS = 5.0  # between two tries of a pass that fails
+    waits_for_others = False  # a pass may rightly take long: it waits for more than the queue's own statements
 
     def __init__(self) -> None:
         self._wake = threading.Event()
@@ -84,7 +85,7 @@ class Service:
         more each time.
         """
         began = self._pass_began
-        if began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
+        if not self.waits_for_others and began is not None and time.monotonic() - began > seconds * 2**self._broken_off:
             self._broken_off += 1
             break_off(self._connections)
 
@@ -114,8 +115,10 @@ class Service:
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
+        return_to_pool()
         self._pass_began = None
         self._broken_off = 0
+        reset_queries()  # with DEBUG Django keeps the last 9,000, with all that was written
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0

@@ -215,6 +215,17 @@ async def block_the_loop() -> None:
     blocking.wait(30)
 
 
+@task(timeout=0.1)
+async def wait_longer_than_its_timeout() -> None:
+    await gate.passed()
+
+
+@task(timeout=0.1)
+async def block_the_loop_past_the_timeout() -> None:
+    gate.first.set()
+    blocking.wait(30)
+
+
 @task
 async def leave_something_running() -> str:
     async def go_on() -> None:

@@ -8,7 +8,9 @@ from django.db import connections
 
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import Task
+from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Claimed
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.execution import Execution
@@ -50,10 +52,23 @@ def claim_next(lease: float = 60) -> Claimed:
     return claimed
 
 
+def _interrupt_in_time(execution: Execution) -> None:
+    """Stand in for the watchdog."""
+
+    def interrupt() -> None:
+        if execution.interruptible is not None:
+            execution.interruptible.interrupt(TaskTimeout)
+
+    assert execution.timeout is not None
+    timer = threading.Timer(execution.timeout, interrupt)
+    timer.daemon = True
+    timer.start()
+
+
 def perform(executions: list[Execution]) -> None:
     """Run them one after the other on this thread, and record and announce each outcome."""
     backend = our_backend()
-    executor = Executor(backend)
+    executor = Executor(backend, watch=_interrupt_in_time)
     for execution in executions:
         executor.run(execution)
         if execution.written is None:
@@ -66,6 +81,7 @@ def run_next(tasks: int = 1) -> list[Execution]:
     """Claim that many ready tasks one by one, and run them on one slot. Needs committed rows."""
 
     def run() -> list[Execution]:
+        watch_this_thread()
         executions = []
         for _ in range(tasks):
             execution = Execution(claim_next())

@@ -16,6 +16,7 @@ LOCQUEUE = {
         **json.loads(os.environ.get("TEST_LOCQUEUE_WORKER", "{}")),
     },
 }
+DEBUG = "TEST_DEBUG" in os.environ
 TASKS["default"]["OPTIONS"] = json.loads(os.environ.get("TEST_LOCQUEUE_OPTIONS", "{}"))
 if "TEST_SQLITE_DEFAULTS" in os.environ:
     DATABASES["default"]["OPTIONS"] = {}

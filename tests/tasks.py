@@ -1,7 +1,10 @@
 """Sample tasks, each for one fact. A task that many facts need comes first."""
 
+import argparse
 import asyncio
+import itertools
 import os
+import signal
 import sys
 import threading
 import time
@@ -145,6 +148,26 @@ async def cancel_itself() -> None:
 
 
 @task
+def ask_for_too_much_memory() -> None:
+    bytearray(1 << 60)
+
+
+@task
+def misuse_argparse() -> None:
+    argparse.ArgumentParser().parse_args(["--nonsense"])
+
+
+@task
+def set_a_signal_handler() -> None:
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
+@task
+def raise_group_of_exits() -> None:
+    raise BaseExceptionGroup("several", [SystemExit(3), KeyboardInterrupt()])
+
+
+@task
 def return_unstorable(kind: str) -> Any:
     return {
         "object": object(),
@@ -155,6 +178,7 @@ def return_unstorable(kind: str) -> Any:
         "date": timezone.now(),
         "self": translation.gettext_lazy("lazy"),
         "hostile": HostileMapping(),
+        "endless": itertools.count(),
     }[kind]
 
 
@@ -178,6 +202,11 @@ class UnprintableError(Exception):
 class NoText(Exception):
     def __str__(self) -> Any:
         return None
+
+
+class Unpicklable(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError("not to be pickled")
 
 
 class Circular(Exception):
@@ -205,6 +234,8 @@ def raise_hostile(kind: str) -> None:
             raise error
         case "group":
             raise ExceptionGroup("several", [ValueError("one"), TypeError("two")])
+        case "cannot be pickled":
+            raise Unpicklable("stays here")
         case "circular":
             circle = Circular("round")
             circle.__cause__ = Circular("and round")

@@ -101,3 +101,62 @@ def look_at_the_thread() -> list[Any]:
 @task
 async def look_at_the_thread_async() -> list[Any]:
     return _look_at_the_thread()
+
+
+@task(timeout=0.1)
+def change_the_thread_and_run_too_long() -> None:
+    _change_the_thread()
+    while True:
+        pass
+
+
+# -- the session of the connection
+
+
+@task
+def execute(*statements: str) -> int:
+    """Execute statements as they are, and return which session that was."""
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    return session()
+
+
+@task
+def ask(query: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        row = cursor.fetchone()
+    return None if row is None else row[0]
+
+
+@task
+def which_session() -> int:
+    connection.ensure_connection()
+    return session()
+
+
+def session() -> int:
+    """Return a number that each driver's connection has for itself."""
+    if connection.vendor == "sqlite":
+        return id(connection.connection)
+    query = "SELECT pg_backend_pid()" if connection.vendor == "postgresql" else "SELECT CONNECTION_ID()"
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return int(cursor.fetchone()[0])
+
+
+def add_nothing(execute: Any, *statement: Any) -> Any:
+    return execute(*statement)
+
+
+@task
+def leave_a_wrapper_and_a_debug_cursor() -> None:
+    connection.ensure_connection()
+    connection.execute_wrappers.append(add_nothing)
+    connection.force_debug_cursor = True
+
+
+@task
+def look_at_the_connection() -> list[Any]:
+    return [add_nothing in connection.execute_wrappers, connection.force_debug_cursor, len(connection.queries_log)]

@@ -18,6 +18,9 @@ from django_locqueue.store import Store
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 
+POOL_SIZE = 4  # of psycopg's pool, where nothing is said
+OF_ITS_OWN = 3  # connections that a worker's services share, where they can give them back to a pool
+
 
 def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[str]:
     """Say it on a terminal."""
@@ -58,6 +61,15 @@ def start_line(store: Store, options: WorkerOptions, processes: int = 1) -> str:
     return " ".join(["started", *(f"{key}={value}" for key, value in words.items() if value)])
 
 
+def most_pooled(connection: Any) -> int | None:
+    """Return how many connections the database's pool holds at most, None without a pool."""
+    pool = connection.settings_dict["OPTIONS"].get("pool")
+    if not pool:
+        return None
+    sizes = pool if isinstance(pool, dict) else {}
+    return int(sizes.get("max_size") or sizes.get("min_size", POOL_SIZE))
+
+
 def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> Iterable[str]:
     """Each with its cure. ``reloads``: the worker restarts when code changes."""
     connection = connections[store.alias]
@@ -65,6 +77,12 @@ def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> 
     wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
     if executor.migration_plan(wanted):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
+    needed = ThreadRange.of(options.threads).most + OF_ITS_OWN
+    if (most := most_pooled(connection)) is not None and most < needed:
+        yield (
+            f"The connection pool of “{store.alias}” has {most} connections, and this worker needs "
+            f'{needed}: raise "max_size" in OPTIONS["pool"], or tasks will wait for each other.'
+        )
     if settings.DEBUG:
         restarts = ", and the worker restarts when code changes" if reloads else ""
         yield f"DEBUG is on: every query is kept for the length of a task{restarts}."

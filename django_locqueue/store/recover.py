@@ -212,15 +212,18 @@ class Recovering(StoreBase):
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
+        columns = f"{clock.bounded_sql(self.connection, 'run_after')}, {clock.now_sql(self.connection)}"
         rows = self.fetch(
-            f"SELECT run_after, {clock.now_sql(self.connection)} FROM {Task._meta.db_table} "
-            f"WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
+            f"SELECT {columns} FROM {Task._meta.db_table} WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
             (),
         )
         if not rows:
             return None
-        first, database_now = map(self.load_time, rows[0])
-        return (first - (database_now if now is None else clock.storable(now))).total_seconds()
+        times: list[Any] = [self.load_time(value) for value in rows[0]]
+        first, database_now = times
+        if first is None:  # no time at all, edited by hand
+            return 0.0
+        return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
 
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:

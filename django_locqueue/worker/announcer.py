@@ -24,6 +24,7 @@ class Announcer(Service):
     """
 
     name = "announcer"
+    waits_for_others = True  # receivers
 
     def __init__(self) -> None:
         super().__init__()

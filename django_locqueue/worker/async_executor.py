@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 
 from django_locqueue.exceptions import StopTask
 from django_locqueue.policies.outcome import Outcome
+from django_locqueue.worker import deadline
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Call, Executor
 
@@ -61,7 +62,11 @@ class AsyncExecutor:
         try:
             if execution.stop_reason is not None:
                 raise StopTask(execution.stop_reason)
-            return await call.definition.acall(*call.args, **call.kwargs)
+            timeout = self.executor.timeout_of(execution, call.options)
+            if timeout is None:
+                return await call.definition.acall(*call.args, **call.kwargs)
+            deadline.begin(execution, timeout, self.executor.watch)
+            return await deadline.await_until(execution, call.definition.acall, *call.args, **call.kwargs)
         except asyncio.CancelledError as error:
             if execution.stop_reason is None:
                 raise

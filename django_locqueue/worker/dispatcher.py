@@ -1,7 +1,6 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Collection
 from datetime import datetime
 
@@ -20,7 +19,8 @@ from django_locqueue.worker.room import Room
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MOST_AHEAD = 500
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
-SUSPECT_SECONDS = 1.0  # for which one of many suspects goes back whose turn does not come
+SUSPECT_SECONDS = 1.0  # for which a suspect goes back at most while another runs
+SUSPECT_SPACING_SECONDS = 0.05  # between the returns of many that went back together
 
 
 class Dispatcher(Service):
@@ -28,7 +28,7 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``is_ending(task)``: its
-    outcome is known and waits to be stored.
+    outcome is known and waits to be stored. ``most_tasks``: it claims no more than that in all.
     """
 
     name = "dispatcher"
@@ -43,6 +43,7 @@ class Dispatcher(Service):
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
+        most_tasks: int | None = None,
     ) -> None:
         super().__init__()
         self.store = store
@@ -51,11 +52,12 @@ class Dispatcher(Service):
         self.give_back = give_back
         self.is_ending = is_ending
         self.claimer = Claimer(store, queues, exclude_queues)
+        self.most_tasks = most_tasks
+        self._taken = 0  # tasks that it has claimed and not given back unrun
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
         self._delay = self.least
         self._known_queues: set[str] = set()
         self._reconcile_at = time.monotonic() + conf.worker.LEASE_SECONDS
-        self._suspects: deque[Execution] = deque()  # claimed, and in line behind the one that runs
         self._ahead = 0
         self.room = Room()
         self._growth = Growth()
@@ -63,12 +65,17 @@ class Dispatcher(Service):
         self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
+    @property
+    def ended(self) -> int:
+        """How many of the tasks that it has claimed have ended."""
+        return self._taken - self.pool.busy
+
     def on_failure(self, error: Exception) -> None:
         self._met_damage = isinstance(error, DAMAGE)
 
     def slot_freed(self) -> None:
         """Claim again when half of what was read ahead is used up, or half of the event loop is free."""
-        if self._suspects or self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry():
+        if self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry():
             self.wake()
 
     def _is_loop_hungry(self) -> bool:
@@ -90,21 +97,21 @@ class Dispatcher(Service):
         if self._met_damage:
             endings.set_aside(self.store)
             self._met_damage = False
-        self._next_suspect()
         is_growing = self._grow()
         room = self._room()
+        if self.most_tasks is not None:
+            room = min(room, self.most_tasks - self._taken)
         if room <= 0:
             # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
-            waits = self.pool.free_threads < 0 or self._suspects or self.room.is_mixed
+            waits = self.pool.free_threads < 0 or self.room.is_mixed
             return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
-        self._suspects += [Execution(task) for task in claimed if task.crashes]
-        self.pool.submit(task for task in claimed if not task.crashes)
-        self._next_suspect()
+        self._taken += len(claimed)
+        self.pool.submit(self._one_suspect(claimed))
         self._reconcile_at = reconcile_at
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
-        self.found_nothing = len(claimed) < room and not self._suspects
+        self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
         if not self.found_nothing and self._is_loop_hungry():
@@ -112,7 +119,7 @@ class Dispatcher(Service):
         return GROW_SECONDS if self._grow() else self._delay
 
     def _room(self) -> int:
-        return self.room.size(self.pool.free_threads + self._ahead - len(self._suspects), self.pool.free_async)
+        return self.room.size(self.pool.free_threads + self._ahead, self.pool.free_async)
 
     def _grow(self) -> bool:
         """Add a thread if it is time. Return whether it may be time soon.
@@ -130,14 +137,22 @@ class Dispatcher(Service):
             self.pool.grow()
         return is_short
 
-    def _next_suspect(self) -> None:
-        """Run one when none runs. The rest stands in line, and goes back for a while if that takes long, uncharged.
+    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Return what may run now; the rest goes back for a moment, uncharged.
 
-        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, so that an
-        innocent one is not charged again and again for its neighbour.
+        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, and none is
+        kept waiting behind another, so that an innocent one is not charged again and again for its neighbour. They
+        come back one by one; if the one that runs takes long, not sooner than after as long again.
         """
-        if self._suspects and not any(execution.claimed.crashes for execution in self.pool.executions):
-            self.pool.submit([self._suspects.popleft().claimed])
+        suspects = [task for task in claimed if task.crashes]
+        if not suspects:
+            return claimed
+        running = [execution.seconds for execution in self.pool.executions if execution.claimed.crashes]
+        late = suspects if running else suspects[1:]
+        least = min(max(running, default=0.0), SUSPECT_SECONDS)
+        for place, task in enumerate(late, 1):
+            self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
+        return [task for task in claimed if task not in late]
 
     def _release_unknown(self, owner: Owner) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
@@ -147,7 +162,7 @@ class Dispatcher(Service):
         """
         began = time.monotonic()
         held = self.store.held(owner.id)
-        known = {execution.key for execution in (*self.pool.executions, *self._suspects)}
+        known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
             endings.release(self.store, unknown)
         ended = time.monotonic()
@@ -163,14 +178,14 @@ class Dispatcher(Service):
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
-        late = self.pool.withdraw(waited=waited)
-        while self._suspects and time.monotonic() - self._suspects[0].claimed_at >= waited:
-            late.append(self._suspects.popleft())
-        for execution in late:
-            # A suspect's line may be as long again at once.
-            execution.outcome = Outcome(Kind.RELEASED, delay=SUSPECT_SECONDS if execution.claimed.crashes else 0)
-            execution.ended = time.monotonic()
-            self.give_back(execution)
+        for execution in self.pool.withdraw(waited=waited):
+            self._give_back(execution)
+
+    def _give_back(self, execution: Execution, *, delay: float = 0) -> None:
+        execution.outcome = Outcome(Kind.RELEASED, delay=delay)
+        execution.ended = time.monotonic()
+        self._taken -= 1
+        self.give_back(execution)
 
     def _remember(self, names: set[str]) -> None:
         if new := names - self._known_queues:

@@ -37,7 +37,7 @@ class EventLoop:
         places: range,
         lanes: int,
         begin: Callable[[Execution, int], bool],
-        end: Callable[[Execution, int], None],
+        end: Callable[[Execution, int], object],
     ) -> None:
         self.executor = executor
         self.concurrency = len(places)
@@ -52,7 +52,7 @@ class EventLoop:
         self._stopping = False
         self._asked_at: float | None = None
         self._answered_at = 0.0
-        self._is_blocked = False
+        self.is_blocked = False  # by a task, for longer than BLOCKED_SECONDS; as `watch` has found it
 
     def submit(self, execution: Execution) -> None:
         """Run it as soon as there is a place."""
@@ -92,8 +92,8 @@ class EventLoop:
             if now - self._answered_at >= ASK_SECONDS and len(self._places) < self.concurrency:
                 self._asked_at = now
                 loop.call_soon_threadsafe(self._answer)
-        elif now - self._asked_at >= BLOCKED_SECONDS and not self._is_blocked and (task := asyncio.current_task(loop)):
-            self._is_blocked = True
+        elif now - self._asked_at >= BLOCKED_SECONDS and not self.is_blocked and (task := asyncio.current_task(loop)):
+            self.is_blocked = True
             logger.warning(
                 "The event loop has been held up for %.0f s by %s, and with it all async tasks. Blocking work belongs "
                 "in a task that is not async, or in asyncio.to_thread().",
@@ -102,7 +102,7 @@ class EventLoop:
             )
 
     def _answer(self) -> None:
-        self._asked_at, self._answered_at, self._is_blocked = None, time.monotonic(), False
+        self._asked_at, self._answered_at, self.is_blocked = None, time.monotonic(), False
 
     def _place_of(self, task: "asyncio.Task[Any]") -> str:
         frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None

@@ -11,6 +11,7 @@ from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.store import Claimed, Key
+from django_locqueue.worker.interrupt import Interruptible
 
 
 class StopReason(StrEnum):
@@ -36,6 +37,10 @@ class Execution:
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
+    ident: int = 0  # of the thread that it runs on
+    timeout: float | None = None
+    deadline: float | None = None  # set when the function begins, if it has a timeout
+    interruptible: Interruptible | None = None  # the call of a function that can be interrupted
     key: Key = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +81,14 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
     def should_stop(self) -> bool:
         """True from when the worker must leave, somebody cancelled the task, or another worker has it."""
         return self.execution.stop_reason is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When the timeout is over, by ``time.monotonic()``: the wall clock can be set. None without a timeout.
+
+        ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
+        """
+        return self.execution.deadline
 
     def check(self) -> None:
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""

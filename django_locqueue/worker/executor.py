@@ -3,9 +3,12 @@
 import contextvars
 import json
 import logging
+import math
 import os
 import random
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -17,16 +20,17 @@ from django.utils import timezone
 
 from django_locqueue import compat, registry
 from django_locqueue.backend import LocQueueBackend
-from django_locqueue.connections import clean_connections
+from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
-from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, UnknownTask
+from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
+from django_locqueue.worker import deadline
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
 logger = logging.getLogger("django_locqueue.task")
@@ -50,12 +54,16 @@ class Call:
 
 
 class Executor:
-    """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend."""
+    """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    def __init__(self, backend: LocQueueBackend) -> None:
+    ``watch(execution)`` is called when a function begins that has a deadline.
+    """
+
+    def __init__(self, backend: LocQueueBackend, watch: deadline.Watch = lambda execution: None) -> None:
         self.backend = backend
         self._pid = os.getpid()
         self.store = backend.store
+        self.watch = watch
         self._backends: dict[str, LocQueueBackend] = {}
 
     def backend_of(self, claimed: Claimed) -> LocQueueBackend:
@@ -88,13 +96,16 @@ class Executor:
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
+        close_cut_connections()
         try:
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.
-            outcome = contextvars.Context().run(self._run, execution)
+            # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
+            # task had in its frames until the garbage collector comes.
+            execution.outcome = contextvars.Context().run(self._run, execution)
         except BaseException as error:
-            outcome = self.fault(execution, error)
-        self.end(execution, outcome)
+            execution.outcome = self.fault(execution, error)
+        self.end(execution, execution.outcome)
         clean_connections()
 
     def fault(self, execution: Execution, error: BaseException) -> Outcome:
@@ -122,8 +133,8 @@ class Executor:
         if isinstance(call, Outcome):
             return call
         if call.options and call.options.atomic:
-            return self._perform_atomic(execution, call.options, call)
-        return self._perform(execution, call.options, call)
+            return self._perform_atomic(execution, call.options, partial(self._call, execution, call))
+        return self._perform(execution, call.options, partial(self._call, execution, call))
 
     def begin(self, execution: Execution) -> Outcome | Call:
         """Return what is to be called, its start announced; or the outcome, if it cannot begin."""
@@ -153,6 +164,23 @@ class Executor:
             args = [context, *args]
         return Call(definition, options, args, kwargs)
 
+    def timeout_of(self, execution: Execution, options: TaskDefinition | None) -> float | None:
+        """Return the seconds that the function may take."""
+        timeout = options.timeout if options else None
+        if timeout is None:
+            timeout = self.backend_of(execution.claimed).timeout
+        return None if timeout == math.inf else timeout
+
+    def _call(self, execution: Execution, call: Call) -> Any:
+        timeout = self.timeout_of(execution, call.options)
+        try:
+            return call() if timeout is None else deadline.call(execution, call, timeout, self.watch)
+        finally:
+            if os.getpid() != self._pid:
+                # The task forked, and its child comes out of the function: it must not go on as a second worker, nor
+                # commit on the connection that it shares with its parent.
+                os._exit(1)
+
     def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
         try:
             value = perform()
@@ -177,6 +205,7 @@ class Executor:
                     raise LeaseLost(f"#{claimed.id} was taken from this worker; its work is rolled back.")
         except BaseException as error:
             ours = not performing or any(error is each for each in refused)
+            refused.clear()  # no ring
             if ours and isinstance(error, Error) and self.store.is_transient(error):
                 # A deadlock's victim, a lock that was busy: the whole transaction is to be repeated, which only we
                 # can. Not so an error of another database, or one that the function made up.
@@ -223,6 +252,23 @@ class Executor:
             return float(backoff)
         tried = execution.claimed.attempt - execution.claimed.crashes
         return retry.exponential(tried, {**defaults, **(backoff or {})})
+
+    def give_up(self, execution: Execution) -> Execution:
+        """Return the end of a run that its timeout could not stop. The run goes on, and its own end is void."""
+        claimed = execution.claimed
+        error = TaskTimeout(execution.timeout)
+        if (frame := sys._current_frames().get(execution.ident)) is not None:
+            error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
+        try:
+            definition = resolve(claimed.task_path)
+        except UnknownTask:  # it was there when the run began
+            definition = None
+        options = definition if isinstance(definition, TaskDefinition) else None
+        given_up = Execution(claimed, result=execution.result, claimed_at=execution.claimed_at, began=execution.began)
+        outcome = contextvars.Context().run(self.after_error, given_up, options, error)
+        given_up.outcome = self._with_retention(given_up, outcome)
+        given_up.ended = time.monotonic()
+        return given_up
 
     def finish(self, execution: Execution) -> None:
         """Tell Django's receivers that a task has ended, as its own backends do."""

@@ -16,15 +16,21 @@ MOST_OF_THE_LEASE = 0.8
 
 
 class Heartbeat(Service):
-    """``register()`` makes a new worker row: at the start, and when the old one was given up by others."""
+    """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
+
+    ``on_beat()`` is called after each beat that the database has taken, the registration too.
+    """
 
     name = "heartbeat"
 
-    def __init__(self, store: Store, pool: Pool, register: Callable[[], WorkerRow]) -> None:
+    def __init__(
+        self, store: Store, pool: Pool, register: Callable[[], WorkerRow], on_beat: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__()
         self.store = store
         self.pool = pool
         self.register = register
+        self.on_beat = on_beat
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
@@ -35,6 +41,7 @@ class Heartbeat(Service):
         beat = time.monotonic()  # before the statement: the lease cannot begin later than that
         self.row = self.register()
         self._last_beat = self._steady_since = beat
+        self.on_beat()
 
     @property
     def owner(self) -> Owner | None:
@@ -60,6 +67,7 @@ class Heartbeat(Service):
             if beat - self._last_beat > 2 * self.interval:
                 self._steady_since = beat
             self._last_beat = beat
+            self.on_beat()
         else:
             # Silent for too long: others have taken its tasks.
             self.pool.ask_to_stop(StopReason.LEASE_LOST)

@@ -7,7 +7,8 @@ from typing import Any
 from django.db import connections
 from django.db.transaction import TransactionManagementError
 
-from django_locqueue.connections import clean_connections, close_old_connections
+from django_locqueue.connections import clean_connections, close_cut_connections, close_old_connections
+from django_locqueue.sessions import watch_this_thread
 
 
 class Lane(ThreadPoolExecutor):
@@ -18,7 +19,7 @@ class Lane(ThreadPoolExecutor):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(max_workers=1, thread_name_prefix=f"locqueue-lane-{number}")
+        super().__init__(max_workers=1, thread_name_prefix=f"locqueue-lane-{number}", initializer=watch_this_thread)
         self.executions = 0  # that are on it at present; the event loop counts
         self._is_used = False  # it has a thread
 
@@ -51,6 +52,7 @@ class OtherThreads(ThreadPoolExecutor):
 
 def _without_transaction(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     left: list[str] = []
+    close_cut_connections()
     try:
         result = call(*args, **kwargs)
     finally:

@@ -33,6 +33,7 @@ class Listener(Service):
     """
 
     name = "listener"
+    waits_for_others = True  # notifications; it pings
     LONGEST_WAIT_SECONDS = 30.0
 
     def __init__(self, store: Notifying, on_notified: Callable[[str], None]) -> None:

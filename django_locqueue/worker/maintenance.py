@@ -11,6 +11,7 @@ from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
+LOCKED_SECONDS = 0.1
 
 
 class Maintenance(Service):
@@ -46,18 +47,21 @@ class Maintenance(Service):
     def run_once(self, now: datetime | None = None) -> float:
         self.each_pass()
         due = self.store.next_due(now=now)
-        more = due is not None and due <= 0 and self._promote(now)
+        promoted = self._promote(now) if due is not None and due <= 0 else 0
+        more = promoted == BATCH
         more = self._rescue(now) or more
         more = self._prune(now) or more
         if more:
             return 0
+        if due is not None and due <= 0 and not promoted:
+            due = LOCKED_SECONDS  # others promote it now, or its time is one that never comes (edited by hand)
         return max(0.0, min(SOON_SECONDS, self.sweep_seconds, SOON_SECONDS if due is None else due))
 
-    def _promote(self, now: datetime | None) -> bool:
+    def _promote(self, now: datetime | None) -> int:
         promoted = self.store.promote(now=now)
         if promoted:
             self.on_ready()
-        return promoted == BATCH
+        return promoted
 
     def _rescue(self, now: datetime | None) -> bool:
         if time.monotonic() < self._next_rescue or not self.may_rescue():

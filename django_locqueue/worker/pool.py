@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from django.db import connections
 
 from django_locqueue.connections import close_old_connections
+from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Claimed, Key
 from django_locqueue.worker.async_executor import AsyncExecutor
 from django_locqueue.worker.event_loop import EventLoop
@@ -53,6 +54,10 @@ class Pool:
         # Of these, what waits for a thread. Whoever takes one out, a slot or `withdraw`, decides on it: one operation
         # of a dict, which needs no lock.
         self._unstarted: dict[Key, Execution] = {}
+        # The slots of those that run. Again, whoever takes one out ends it: its thread, or who gives it up.
+        self._slots: dict[Key, int] = {}
+        self._stuck: list[threading.Thread] = []
+        self._stuck_on_loop: set[Key] = set()
         self._idle = threading.Condition()
         self._threads: dict[int, threading.Thread] = {}  # by slot
         self._sizing = threading.Lock()
@@ -160,6 +165,33 @@ class Pool:
     def dead_threads(self) -> int:
         return sum(not thread.is_alive() for thread in list(self._threads.values())) + self._loop.is_dead
 
+    @property
+    def stuck(self) -> int:
+        """Threads that are still in a task which was given up; the event loop is one if nothing else can run on it."""
+        self._stuck = [thread for thread in self._stuck if thread.is_alive()]
+        return len(self._stuck) + (self._loop.is_blocked and bool(self._stuck_on_loop))
+
+    def give_up(self, execution: Execution, end: Execution) -> bool:
+        """Let ``end`` be the end of a task that does not end, and give its slot to a new thread. False: it has ended.
+
+        Its own thread is left alone; when it comes back some day, it finds its place taken and ends. One on the event
+        loop keeps its place there.
+        """
+        self._stuck_on_loop.add(execution.key)  # first, since it may end at once
+        slot = self._slots.pop(execution.key, None)
+        if slot is None or slot < MOST_THREADS:
+            self._stuck_on_loop.discard(execution.key)
+        if slot is None:
+            return False
+        if slot >= MOST_THREADS:
+            self._finish(end, slot)
+            return True
+        with self._sizing:
+            self._stuck.append(self._threads[slot])
+            self._finish(end, slot)
+            self._start_thread(slot)
+        return True
+
     def withdraw(self, *, waited: float) -> list[Execution]:
         """Take out the tasks that have waited for a thread longer than ``waited`` seconds: they will not be run."""
         before = time.monotonic() - waited
@@ -172,7 +204,8 @@ class Pool:
             self._remove(execution)
         return late
 
-    def _run(self, execution: Execution, slot: int) -> None:
+    def _run(self, execution: Execution, slot: int) -> bool:
+        """Return False if the task was given up meanwhile."""
         path = execution.claimed.task_path
         if path not in self._is_async:
             self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
@@ -181,17 +214,27 @@ class Pool:
             self.on_free()
         elif self._begin(execution, slot):
             self.executor.run(execution)
-            self._end(execution, slot)
+            return self._end(execution, slot)
+        return True
 
     def _begin(self, execution: Execution, slot: int) -> bool:
         if self._unstarted.pop(execution.key, None) is None:
             return False  # withdrawn
         execution.began = time.monotonic()
+        execution.ident = threading.get_ident()
+        self._slots[execution.key] = slot
         if self.table is not None:
             self.table.mark(slot, execution.key)
         return True
 
-    def _end(self, execution: Execution, slot: int) -> None:
+    def _end(self, execution: Execution, slot: int) -> bool:
+        if self._slots.pop(execution.key, None) is None:  # it was given up
+            self._stuck_on_loop.discard(execution.key)
+            return False
+        self._finish(execution, slot)
+        return True
+
+    def _finish(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
             self.table.mark(slot)
         self.on_end(execution)
@@ -233,6 +276,7 @@ class Pool:
         return leaves
 
     def _work(self, slot: int) -> None:
+        watch_this_thread()
         try:
             while True:
                 work = None if self.may_shrink and self._leaves(slot) else self._next_work(slot)
@@ -240,7 +284,8 @@ class Pool:
                     return
                 try:
                     self.between_tasks()
-                    self._run(work, slot)
+                    if not self._run(work, slot):
+                        return  # another thread has the slot
                 except BaseException:
                     logger.exception("A fault outside any task; the slot goes on.")
         finally:

@@ -8,6 +8,7 @@ import mmap
 import os
 import struct
 import tempfile
+from typing import Any
 
 from django_locqueue.store import Key
 
@@ -17,15 +18,29 @@ NOTHING: Key = (0, 0)
 MOST_THREADS = 512  # of one process
 MOST_ASYNC = 10_000  # tasks on its event loop
 CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
+_SLOTS = 4 * _number.size  # where they begin
+
+
+def _number_at(place: int) -> Any:
+    """Return a property that is a number in the table."""
+
+    def read(table: "SlotTable") -> int:
+        return int(_number.unpack_from(table._memory, place * _number.size)[0])
+
+    def write(table: "SlotTable", number: int) -> None:
+        _number.pack_into(table._memory, place * _number.size, number)
+
+    return property(read, write)
 
 
 class SlotTable:
     """``mark(slot, key)`` when a task begins, without a key when it ends. ``worker_id``: the process's worker row.
 
-    ``parent``: the pid of the supervisor that reads it.
+    ``parent``: the pid of the supervisor that reads it. ``pulse`` grows while Python code can run in the process, and
+    is 0 before and after its service; ``beats`` grows with each heartbeat; ``retiring``: it leaves to be replaced.
     """
 
-    SIZE = _number.size + _entry.size * CAPACITY
+    SIZE = _SLOTS + _entry.size * CAPACITY
 
     def __init__(self, descriptor: int, parent: int = 0) -> None:
         self.descriptor = descriptor
@@ -40,20 +55,17 @@ class SlotTable:
         os.ftruncate(descriptor, cls.SIZE)
         return cls(descriptor)
 
-    @property
-    def worker_id(self) -> int:
-        return int(_number.unpack_from(self._memory)[0])
-
-    @worker_id.setter
-    def worker_id(self, worker_id: int) -> None:
-        _number.pack_into(self._memory, 0, worker_id)
+    worker_id = _number_at(0)
+    pulse = _number_at(1)
+    beats = _number_at(2)
+    retiring = _number_at(3)
 
     def mark(self, slot: int, key: Key = NOTHING) -> None:
-        _entry.pack_into(self._memory, _number.size + slot * _entry.size, *key)
+        _entry.pack_into(self._memory, _SLOTS + slot * _entry.size, *key)
 
     def running(self) -> set[Key]:
         """Return the keys of the tasks that run. One that a death has torn names no claim, and nobody is charged."""
-        return set(_entry.iter_unpack(self._memory[_number.size :])) - {NOTHING}
+        return set(_entry.iter_unpack(self._memory[_SLOTS:])) - {NOTHING}
 
     def clear(self) -> None:
         self._memory[:] = bytes(self.SIZE)

@@ -16,9 +16,10 @@ from functools import partial
 from django.db import Error
 from django.utils.autoreload import get_child_arguments
 
-from django_locqueue import endings
+from django_locqueue import conf, endings
 from django_locqueue.connections import close_connections
 from django_locqueue.store import Key, Store
+from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 
@@ -28,6 +29,7 @@ TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child its table's descriptor a
 LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
+STARVED_SECONDS = 1.0  # between two looks
 RESCUE_SECONDS = 5.0  # what a database gets that hangs, before the other children are looked after again
 
 
@@ -41,16 +43,30 @@ class Child:
     start_at: float | None = 0.0
     began: float = 0.0
     pause: float = PAUSE_SECONDS[0]
+    pulse: int = 0  # as it was when it had last changed, at the time `heard`
+    heard: float = 0.0
+    beats: int = 0  # as they were when the heartbeat file was last touched
 
 
 class Supervisor:
     """Keeps a child for each command until it is told to stop. ``drain``: a child that leaves by itself is done."""
 
-    def __init__(self, store: Store, commands: Sequence[Sequence[str]], *, max_crashes: int, drain: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        commands: Sequence[Sequence[str]],
+        *,
+        max_crashes: int,
+        drain: bool,
+        heartbeat_file: HeartbeatFile | None = None,
+    ) -> None:
         self.store = store
         self.max_crashes = max_crashes
         self.drain = drain
+        self.heartbeat_file = heartbeat_file
+        self.lease = float(conf.worker.LEASE_SECONDS)
         self.children = [Child(command) for command in commands]
+        self._looked = time.monotonic()
         self.received: list[int] = []
         self._tick = threading.Event()  # never set: a signal handler must not take its lock
 
@@ -64,20 +80,52 @@ class Supervisor:
 
     def run(self) -> int:
         """Serve until every child has ended for good; return the first exit code that is not 0."""
+        try:
+            return self._serve()
+        finally:
+            if self.heartbeat_file is not None:
+                self.heartbeat_file.remove()
+
+    def _serve(self) -> int:
         codes: list[int] = []
         while True:
             for child in self.children:
                 if child.process is not None and (code := child.process.poll()) is not None:
                     codes.append(self._ended(child, code))
+                self._feel_pulse(child)
                 if child.process is None and child.start_at is not None and time.monotonic() >= child.start_at:
                     self._start(child)
             if all(child.process is None and child.start_at is None for child in self.children):
                 return next((code for code in codes if code), 0)
+            self._looked = time.monotonic()
+            self._pass_on_beats()
             self._tick.wait(LOOK_SECONDS)
+
+    def _feel_pulse(self, child: Child) -> None:
+        """Kill a child in which nothing can run any more: a task holds Python's lock in C code, or it was stopped.
+
+        Others take its tasks when its lease is over, and it cannot even be asked to leave.
+        """
+        now, pulse = time.monotonic(), child.table.pulse
+        # Who was stopped or starved itself cannot tell how long others were silent.
+        if child.process is None or not pulse or pulse != child.pulse or now - self._looked > STARVED_SECONDS:
+            child.pulse, child.heard = pulse, now
+        elif now - child.heard > self.lease:
+            logger.error("Worker process %d has been silent for %.0f s and is killed.", child.process.pid, self.lease)
+            child.process.kill()
+            child.heard = now
+
+    def _pass_on_beats(self) -> None:
+        """Touch the heartbeat file when every child has beaten since the last time: the living hide no dead one."""
+        if self.heartbeat_file is None or not all(child.table.beats != child.beats for child in self.children):
+            return
+        for child in self.children:
+            child.beats = child.table.beats
+        self.heartbeat_file.touch()
 
     def _start(self, child: Child) -> None:
         child.table.clear()
-        child.began, child.start_at = time.monotonic(), None
+        child.began, child.start_at, child.beats = time.monotonic(), None, 0
         child.process = subprocess.Popen(  # noqa: S603 - this very command, with one process
             child.command,
             env={**os.environ, TABLE_VARIABLE: f"{child.table.descriptor} {os.getpid()}"},
@@ -92,11 +140,16 @@ class Supervisor:
         child.process = None
         # Also one that left with a code of its own: a task may have called os._exit.
         left_by_itself = code >= 0 and not child.table.running()
+        retired = code == 0 and bool(child.table.retiring)
         within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.running(), code))
-        if self.received or (self.drain and left_by_itself):
+        if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
             told = len(self.received) == 1 and -code in self.received
             return 0 if told else code if code >= 0 else 128 - code
+        if retired:
+            child.start_at = time.monotonic()
+            logger.info("A worker process has left; another takes its place.")
+            return 0
         young = time.monotonic() - child.began < YOUNG_SECONDS
         child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
         child.start_at = time.monotonic() + child.pause
@@ -114,11 +167,8 @@ class Supervisor:
 
 def child_commands(processes: int, name: str) -> list[list[str]]:
     """Return a command line for each child: this process's own, with one process and a name of its own."""
-    own = get_child_arguments()
-    return [
-        [*own, "--processes", "1", "--no-reload", "--worker-id", f"{name}/{number}"]
-        for number in range(1, processes + 1)
-    ]
+    own = [*get_child_arguments(), "--processes", "1", "--no-reload", "--heartbeat-file", ""]
+    return [[*own, "--worker-id", f"{name}/{number}"] for number in range(1, processes + 1)]
 
 
 def inherited_table() -> SlotTable | None:

@@ -27,12 +27,15 @@ from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
+from django_locqueue.worker.heartbeat_file import HeartbeatFile
+from django_locqueue.worker.limits import UNLIMITED, Limits
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.threads import ThreadRange
+from django_locqueue.worker.watchdog import Watchdog
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -54,6 +57,8 @@ class WorkerOptions:
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
     drain: bool = False  # leave when nothing is ready and nothing runs
+    limits: Limits = UNLIMITED
+    heartbeat_file: HeartbeatFile | None = None
     table: SlotTable | None = None  # of a child process: what its supervisor reads when it has died
 
 
@@ -77,7 +82,7 @@ class Worker:
         self.backend = backend
         self.store = backend.store
         self.options = options
-        self.executor = Executor(backend)
+        self.executor = Executor(backend, watch=lambda execution: self.watchdog.watch(execution))
         self.announcer = Announcer()
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
@@ -89,8 +94,9 @@ class Worker:
             table=options.table,
             async_concurrency=conf.worker.ASYNC_CONCURRENCY,
         )
+        self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
-        self.heartbeat = Heartbeat(self.store, self.pool, self._register)
+        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
@@ -99,6 +105,7 @@ class Worker:
             is_ending=self.acker.has,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
+            most_tasks=options.limits.tasks,
         )
         self.maintenance = Maintenance(
             self.store,
@@ -120,7 +127,7 @@ class Worker:
     @property
     def services(self) -> tuple[Service, ...]:
         listener = () if self.listener is None else (self.listener,)
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, *listener)
+        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog, *listener)
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
@@ -146,11 +153,14 @@ class Worker:
             self._shut_down()
             return 0 if healthy else 1
         finally:
+            if self.options.heartbeat_file is not None:
+                self.options.heartbeat_file.remove()
             self.finished.set()
 
     def _serve(self) -> bool:
         """Wait for the end. False: a service is dead, and a process that only looks alive helps nobody."""
-        quiet_since, ended = time.monotonic(), 0
+        began = quiet_since = time.monotonic()
+        ended = 0
         while not self.is_stopping:
             self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
             self.pool.watch()
@@ -161,10 +171,14 @@ class Worker:
             if dead or self.pool.dead_threads:
                 logger.critical("Leaving, because this stopped: %s.", ", ".join(dead) or "a thread of the pool")
                 return False
+            if self.pool.stuck and (self.options.table is not None or self.pool.stuck >= self.pool.size):
+                return self._leave_stuck()
+            if why := self.options.limits.reached(tasks=self.dispatcher.ended, seconds=time.monotonic() - began):
+                logger.info("Leaving, because %s.", why)
+                return self._retire()
             self.heartbeat.watch()
             for service in self.services:
-                if service is not self.announcer:  # what it waits for may be a receiver's own
-                    service.break_off_after(self.heartbeat.lease)
+                service.break_off_after(self.heartbeat.lease)
             if self.options.drain and self._is_drained():
                 return True
             if self.pool.busy or self.pool.ended != ended:
@@ -173,6 +187,18 @@ class Worker:
                 quiet_since = time.monotonic()
                 self._say_idle()
         return True
+
+    def _retire(self) -> bool:
+        """Let a supervisor start another in our place at once."""
+        if self.options.table is not None:
+            self.options.table.retiring = 1
+        return True
+
+    def _leave_stuck(self) -> bool:
+        """Where a supervisor starts another, one lost thread is enough; else the process goes on until it has none."""
+        stuck, size = self.pool.stuck, self.pool.size
+        logger.critical("Leaving, because %d of %d threads are stuck in tasks that do not end.", stuck, size)
+        return self._retire() and self.options.table is not None
 
     def _say_idle(self) -> None:
         try:
@@ -227,11 +253,12 @@ class Worker:
         for service in ending:
             service.stop(self._until(end))
         left = self.pool.executions
-        self.is_stuck = bool(left)
+        self.is_stuck = bool(left or self.pool.stuck)
         within(self._until(time.monotonic() + patience), partial(self._last_words, left))
         self.announcer.drain(self._until(end))
         self.announcer.stop(self._until(end))
         self.pool.stop(0.1 if left else self._until(end))
+        self.watchdog.stop(self._until(end))
         signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
 
     def _until(self, end: float) -> float:
@@ -270,6 +297,21 @@ class Worker:
             self.options.table.worker_id = row.pk
         return row
 
+    def _on_beat(self) -> None:
+        if self.options.table is not None:
+            self.options.table.beats += 1
+        if self.options.heartbeat_file is not None:
+            self.options.heartbeat_file.touch()
+
+    def _give_up(self, execution: Execution) -> None:
+        """A task that its timeout could not stop."""
+        if self.pool.give_up(execution, self.executor.give_up(execution)):
+            logger.error(
+                "%s #%d does not end after its timeout; its thread is left alone, and another takes its slot.",
+                execution.claimed.name,
+                execution.claimed.id,
+            )
+
     def _on_end(self, execution: Execution) -> None:
         self.acker.put(execution)
 
@@ -295,6 +337,12 @@ class Worker:
 
     def _announce(self, execution: Execution) -> None:
         """Tell receivers, on the announcer's thread."""
+        try:
+            self._tell(execution)
+        finally:
+            execution.outcome = None  # its error's traceback leads back to the execution: no ring
+
+    def _tell(self, execution: Execution) -> None:
         outcome, claimed = execution.outcome, execution.claimed
         sender = type(self.executor.backend_of(claimed))
         if execution.written is None:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group
 
 from django_locqueue import compat
 from django_locqueue.models import State, Task
+from django_locqueue.worker import event_loop
 from tests import async_tasks, tasks
 from tests.processes import wait_until
 from tests.running import row
@@ -23,12 +24,14 @@ def gate(settings):
         "WORKER": {"POLL_SECONDS": (0.01, 0.05), "HEARTBEAT_SECONDS": 0.1, "ASYNC_CONCURRENCY": MANY},
     }
     async_tasks.gate.close()
+    async_tasks.blocking.clear()
     async_tasks.thread_names.clear()
     async_tasks.connections_seen.clear()
     tasks.gate.clear()
     tasks.entered.clear()
     yield async_tasks.gate
     async_tasks.gate.open()
+    async_tasks.blocking.set()
     tasks.gate.set()
 
 
@@ -156,6 +159,30 @@ def test_a_person_cancels_an_async_task_in_mid_wait(serving, gate):
     assert result.cancel("no longer wanted")
     wait_until(lambda: row(result).state == State.CANCELLED)
     assert gate.cancelled == 1
+
+
+def test_f3_an_async_task_is_cancelled_at_its_deadline(serving, gate):
+    """F3: where it waits, on the loop."""
+    serving()
+    result = finished(async_tasks.wait_longer_than_its_timeout.enqueue())
+    assert result.errors[0].exception_class_path == "django_locqueue.exceptions.TaskTimeout"
+    assert gate.cancelled == 1
+
+
+def test_f3_an_async_task_that_blocks_the_loop_is_given_up_and_the_loop_counts_as_stuck(serving, settings, monkeypatch):
+    """F3: its outcome is recorded by us, its own end is void, and the loop goes on when it can."""
+    monkeypatch.setattr(event_loop, "ASK_SECONDS", 0)
+    monkeypatch.setattr(event_loop, "BLOCKED_SECONDS", 0)
+    settings.LOCQUEUE["WORKER"]["TIMEOUT_GRACE_SECONDS"] = 0.1
+    worker = serving()
+    result = finished(async_tasks.block_the_loop_past_the_timeout.enqueue())
+    assert result.errors[0].exception_class_path == "django_locqueue.exceptions.TaskTimeout"
+    assert "blocking.wait(30)" in result.errors[0].traceback
+    wait_until(lambda: worker.pool.stuck == 1)
+    async_tasks.blocking.set()
+    wait_until(lambda: worker.pool.stuck == 0)
+    assert finished(async_tasks.create_group.enqueue("after")).status == compat.TaskResultStatus.SUCCESSFUL
+    assert row(result).state == State.FAILED
 
 
 def test_b2_async_tasks_that_outlast_the_grace_go_back_uncharged(serving, gate):

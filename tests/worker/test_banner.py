@@ -1,7 +1,7 @@
 """What ``runqueue`` says before it begins."""
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
@@ -87,3 +87,15 @@ def test_a_database_that_cannot_be_used_is_told_without_its_statement():
     first, second = banner.unavailable("queue", error)
     assert first == 'The database “queue” cannot be used: relation "locqueue_worker" does not exist'
     assert "migrate --database queue" in second
+
+
+@pytest.mark.parametrize(
+    ("pool", "warned"),
+    [(None, False), (True, True), ({"min_size": 2}, True), ({"max_size": 6}, True), ({"max_size": 7}, False)],
+)
+@pytest.mark.django_db
+def test_a_pool_that_is_too_small_for_the_threads_is_told_with_the_size_that_is_not(monkeypatch, pool, warned):
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", {**connection.settings_dict["OPTIONS"], "pool": pool})
+    told = [each for each in banner.warnings(our_backend().store, options()) if "connection pool" in each]
+    assert len(told) == warned
+    assert all("this worker needs 7" in each for each in told)

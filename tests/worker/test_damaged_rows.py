@@ -52,14 +52,19 @@ def rows() -> Callable[..., tuple[dict[str, int], list[int]]]:
 class Slots:
     """A pool that keeps what it is given, as the dispatcher sees one."""
 
-    size, busy, ended = 500, 0, 0
+    size = free_threads = 500
+    busy = ended_on_threads = free_async = async_concurrency = 0
+    may_grow = False
     executions: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         self.submitted: list[Claimed] = []
 
-    def submit(self, claimed: Any) -> None:
-        self.submitted += [claimed] if isinstance(claimed, Claimed) else claimed
+    def submit(self, claimed: Iterable[Claimed]) -> None:
+        self.submitted += claimed
+
+    def is_async(self, claimed: Claimed) -> bool:
+        return False
 
     def withdraw(self, **options: Any) -> list[Any]:
         return []

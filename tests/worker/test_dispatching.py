@@ -12,7 +12,7 @@ from django_locqueue.store.serve import Owner
 from django_locqueue.worker import dispatcher as dispatcher_module
 from django_locqueue.worker import growth
 from django_locqueue.worker.claimer import MOST_HEARD
-from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
+from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, SUSPECT_SPACING_SECONDS, Dispatcher
 from django_locqueue.worker.execution import StopReason
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.threads import ThreadRange
@@ -200,41 +200,31 @@ def test_a_task_that_comes_back_while_its_first_run_goes_on_is_another_execution
     assert sorted(execution.key for execution in stage.ended) == sorted([first[:2], second[:2]])
 
 
-def test_tasks_whose_worker_died_run_one_at_a_time(stage):
-    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=2)]
+def suspects(*ids):
+    return [claimed(id)._replace(crashes=1) for id in ids]
+
+
+def test_tasks_whose_worker_died_run_one_at_a_time_and_the_rest_comes_back_one_by_one(stage):
+    stage.store.ready = suspects(1, 2, 3)
+    stage.dispatcher._ahead = 1
     stage.dispatcher.run_once()
     assert [execution.claimed.id for execution in stage.pool.executions] == [1]
-    stage.executor.gate.set()
-    assert stage.pool.wait_idle(10)
-    stage.dispatcher.run_once()
-    assert stage.pool.wait_idle(10)
-    assert [execution.claimed.id for execution in stage.executor.ran] == [1, 2]
-    assert stage.given_back == []
+    assert [(late.claimed.id, late.outcome.kind, late.outcome.delay) for late in stage.given_back] == [
+        (2, Kind.RELEASED, SUSPECT_SPACING_SECONDS),
+        (3, Kind.RELEASED, 2 * SUSPECT_SPACING_SECONDS),
+    ]
 
 
-def test_a_suspect_whose_turn_does_not_come_is_given_back_for_a_while(stage):
-    stage.store.ready = [claimed(1)._replace(crashes=1)]
+def test_a_suspect_that_meets_one_which_runs_for_long_comes_back_after_as_long_again(stage):
+    stage.store.ready = suspects(1)
     stage.dispatcher.run_once()
-    stage.store.ready = [claimed(2)._replace(crashes=1)]
-    stage.dispatcher.run_once()
-    wait_until(lambda: stage.pool.executions[0].began)
-    stage.dispatcher.give_back_unstarted()
-    [late] = stage.given_back
-    assert (late.claimed.id, late.outcome.kind, late.outcome.delay) == (2, Kind.RELEASED, SUSPECT_SECONDS)
-
-
-def test_a_suspect_in_line_is_no_claim_whose_answer_was_lost(stage):
-    stage.store.ready = stage.store.running = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=1)]
-    stage.dispatcher.run_once()
-    stage.dispatcher._reconcile_at = 0.0
-    stage.dispatcher.run_once()
-    assert stage.store.released == []
-
-
-def test_nothing_is_called_empty_while_a_suspect_stands_in_line(stage):
-    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)._replace(crashes=1)]
-    stage.dispatcher.run_once()
-    assert not stage.dispatcher.found_nothing
+    [running] = stage.pool.executions
+    wait_until(lambda: running.began)
+    for seconds, delay in ((0.5, 0.5), (60, SUSPECT_SECONDS)):
+        running.began = time.monotonic() - seconds
+        stage.store.ready = suspects(2)
+        stage.dispatcher.run_once()
+        assert stage.given_back.pop().outcome.delay == pytest.approx(delay, abs=0.2)
 
 
 def test_a_task_whose_worker_died_runs_beside_others(stage):

@@ -1,5 +1,7 @@
 """How one run ends: each kind of outcome, whatever the task does."""
 
+from contextlib import contextmanager
+
 import pytest
 from django.db import InterfaceError, OperationalError, connection, connections
 from django.db.backends.utils import CursorWrapper
@@ -63,6 +65,10 @@ def test_a_task_that_gives_up_is_cancelled_and_failed_for_django():
         ("close_generator", (), "builtins.GeneratorExit"),
         ("recurse", (), "builtins.RecursionError"),
         ("cancel_itself", (), "asyncio.exceptions.CancelledError"),
+        ("ask_for_too_much_memory", (), "builtins.MemoryError"),
+        ("misuse_argparse", (), "builtins.SystemExit"),
+        ("set_a_signal_handler", (), "builtins.ValueError"),
+        ("raise_group_of_exits", (), "builtins.BaseExceptionGroup"),
     ],
 )
 def test_what_would_end_a_process_ends_the_task_alone(name, args, class_path):
@@ -87,7 +93,7 @@ def test_an_exit_is_not_tried_again():
     assert run_next()[0].outcome.kind is Kind.FAILED
 
 
-@pytest.mark.parametrize("kind", ["object", "set", "nan", "bytes", "key", "date", "self", "hostile"])
+@pytest.mark.parametrize("kind", ["object", "set", "nan", "bytes", "key", "date", "self", "hostile", "endless"])
 def test_a_return_value_that_is_not_json_fails_the_task(kind):
     result = run_one(tasks.return_unstorable.enqueue(kind))
     assert result.status == compat.TaskResultStatus.FAILED
@@ -107,6 +113,7 @@ def test_a_return_value_that_is_not_json_fails_the_task(kind):
         "deep chain",
         "huge text",
         "control characters",
+        "cannot be pickled",
     ],
 )
 def test_any_exception_leaves_a_readable_entry(kind):
@@ -219,6 +226,18 @@ def test_the_context_says_whether_to_stop():
     assert '"should_stop":true' in outcome.return_value
 
 
+@contextmanager
+def heard(signal):
+    """Somebody hears of it, so that its result has to be made."""
+
+    def receiver(**kwargs):
+        pass
+
+    signal.connect(receiver)
+    yield
+    signal.disconnect(receiver)
+
+
 @pytest.mark.parametrize("error", [OperationalError("the database is away"), InterfaceError("connection is closed")])
 def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path, error):
     # The second try reads the errors of the first; the database is away just then.
@@ -230,7 +249,7 @@ def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeyp
 
     def run():
         execution = Execution(claim_next())
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, heard(compat.task_started):
             patch.setattr(type(TaskAttempt.objects), "get_queryset", away)
             Executor(our_backend()).run(execution)
         assert execution.outcome.kind is Kind.RELEASED

@@ -7,8 +7,9 @@ from django.db import connection
 from django_locqueue import compat
 from django_locqueue.models import State
 from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.executor import Executor
 from tests import tasks, unruly_tasks
-from tests.running import claim_next, in_thread, perform, row, run_next
+from tests.running import claim_next, in_thread, our_backend, perform, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,8 +104,9 @@ DEFAULTS = ["en", "UTC", "plain", 28, None]
         (unruly_tasks.change_the_thread, ()),
         (unruly_tasks.change_the_thread, ("raise",)),
         (unruly_tasks.change_the_thread_async, ()),
+        (unruly_tasks.change_the_thread_and_run_too_long, ()),
     ],
-    ids=["returns", "raises", "async"],
+    ids=["returns", "raises", "async", "times out"],
 )
 def test_a_task_begins_with_the_defaults_whatever_ran_before(change, args, look):
     change.enqueue(*args)
@@ -119,7 +121,7 @@ def test_the_query_log_does_not_grow(settings):
 
     def queries_logged():
         tasks.create_group.enqueue("x")
-        perform([Execution(claim_next())])
+        Executor(our_backend()).run(Execution(claim_next()))
         return len(connection.queries_log)
 
     assert in_thread(queries_logged) == 0

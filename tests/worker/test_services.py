@@ -18,6 +18,7 @@ from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
 from tests import tasks
+from tests.processes import wait_until
 from tests.running import our_backend, row
 
 
@@ -106,6 +107,24 @@ def test_what_no_loop_may_survive_ends_it_and_is_seen(started, caplog):
 
 class MemoryErrorOfTheLoop(BaseException):
     pass
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pass_leaves_no_query_log(settings):
+    settings.DEBUG = True
+    logged = []
+
+    class Asking(Service):
+        def run_once(self, now=None):
+            logged.append(len(connection.queries_log))
+            our_backend().store.now()
+            return 0 if len(logged) < 3 else 60
+
+    service = Asking()
+    service.start()
+    wait_until(lambda: len(logged) == 3)
+    service.stop(10)
+    assert logged == [0, 0, 0]
 
 
 class Busy:

@@ -3,8 +3,10 @@
 import logging
 import sys
 import threading
+import time
 from argparse import ArgumentParser
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,16 +16,20 @@ from django.db import Error, InterfaceError, OperationalError, connections
 
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.connections import close_connections
 from django_locqueue.management import banner
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.heartbeat_file import HeartbeatFile
+from django_locqueue.worker.limits import Limits, resident_megabytes
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 
 EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
+WAIT_SECONDS = 0.25  # between two looks whether the database is there
 UNAVAILABLE = 69  # sysexits.h: a service that is needed cannot be reached
 LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 
@@ -38,6 +44,11 @@ class Command(BaseCommand):
         add("--threads", metavar="N|MIN-MAX", help=f"tasks at once (default {conf.worker.THREADS})")
         add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
+        add("--max-tasks", type=int, metavar="N", help="leave after N tasks; under --processes another takes its place")
+        add("--max-time", type=float, metavar="S", help="leave after S seconds, in the same way")
+        add("--max-rss", type=float, metavar="MB", help="leave when the process holds MB of memory, in the same way")
+        add("--heartbeat-file", default="", metavar="PATH", help="touch this file with each heartbeat")
+        add("--wait-for-db", type=float, default=0, metavar="S", help="wait up to S seconds for the database at start")
         add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
         add("--backend", default=compat.DEFAULT_TASK_BACKEND_ALIAS, metavar="ALIAS", help="which entry of TASKS")
         add("--worker-id", metavar="NAME", help="name shown in admin (default host:pid)")
@@ -45,11 +56,31 @@ class Command(BaseCommand):
         add("--no-reload", action="store_false", dest="reload")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        self._wait_for_database(options)
         try:
             return super().execute(*args, **options)
         except (InterfaceError, OperationalError) as error:
             # Before handle() begins: Django's own system checks ask a MySQL server what it is.
             sys.exit(self._unavailable(self._backend(options["backend"]), error))
+
+    def _wait_for_database(self, options: dict[str, Any]) -> None:
+        """Wait for a database that starts up beside us, and for its tables; one that stays away is told as ever."""
+        seconds = options["wait_for_db"]
+        if not 0 <= seconds < threading.TIMEOUT_MAX:
+            raise CommandError(f"--wait-for-db must be 0 or more seconds, got {seconds}.")
+        backend, end, told = self._backend(options["backend"]), time.monotonic() + seconds, False
+        while seconds:
+            try:
+                backend.store.workers.exists()
+                return
+            except Error as error:
+                close_connections()
+                if time.monotonic() >= end:
+                    return
+                if not told:
+                    self.stderr.write(f"Waiting up to {seconds:g} s for the database “{backend.database}”: {error}")
+                told = True
+            threading.Event().wait(WAIT_SECONDS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         backend = self._backend(options["backend"])
@@ -106,7 +137,13 @@ class Command(BaseCommand):
         if "runqueue" not in sys.argv:
             raise CommandError("--processes starts this command line again; call_command has none. Leave it out.")
         commands = child_commands(processes, worker.name)
-        supervisor = Supervisor(backend.store, commands, max_crashes=backend.max_crashes, drain=worker.drain)
+        supervisor = Supervisor(
+            backend.store,
+            commands,
+            max_crashes=backend.max_crashes,
+            drain=worker.drain,
+            heartbeat_file=worker.heartbeat_file,
+        )
         with shutdown.passed_signals(supervisor.pass_on):
             try:
                 shutdown.begin(
@@ -179,6 +216,8 @@ class Command(BaseCommand):
             queues=_names(options["queue"]),
             exclude_queues=_names(options["exclude_queue"]),
             drain=options["drain"],
+            limits=_limits(options),
+            heartbeat_file=_heartbeat_file(options["heartbeat_file"]),
             table=inherited_table(),
         )
         if problem := banner.problem(made):
@@ -215,6 +254,28 @@ class _Line(logging.Formatter):
         if self.verbosity < 2 and record.name == "django_locqueue.task":
             record.exc_info = record.exc_text = None
         return super().format(record)
+
+
+def _limits(options: dict[str, Any]) -> Limits:
+    tasks, seconds, rss = options["max_tasks"], options["max_time"], options["max_rss"]
+    if tasks is not None and tasks < 1:
+        raise CommandError(f"--max-tasks must be a whole number of at least 1, got {tasks}.")
+    if seconds is not None and not seconds > 0:
+        raise CommandError(f"--max-time must be more than 0 seconds, got {seconds:g}.")
+    if rss is not None and not rss > (used := resident_megabytes()):
+        raise CommandError(f"--max-rss must be more than the {used:.0f} MB that an idle worker holds, got {rss:g}.")
+    return Limits(tasks, seconds, rss)
+
+
+def _heartbeat_file(name: str) -> HeartbeatFile | None:
+    if not name:
+        return None
+    path = Path(name)
+    try:
+        path.touch()
+    except OSError as error:
+        raise CommandError(f"--heartbeat-file must name a file that can be written: {error}") from error
+    return HeartbeatFile(path)
 
 
 def _names(text: str) -> tuple[str, ...]:

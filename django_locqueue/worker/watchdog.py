@@ -1,0 +1,68 @@
+"""Holds running tasks to their deadlines, and gives this process a pulse that its supervisor can feel."""
+
+import math
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from django_locqueue import conf
+from django_locqueue.exceptions import TaskTimeout
+from django_locqueue.service import IDLE_SECONDS, Service
+from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.slots import SlotTable
+
+PULSE_SECONDS = 1.0
+
+
+class Watchdog(Service):
+    """Sleeps until the nearest deadline: it costs nothing while no running task has a timeout.
+
+    At its deadline a task is interrupted. One that has not ended ``TIMEOUT_GRACE_SECONDS`` later cannot be stopped, and
+    is given up: ``give_up(execution)``. Under a supervisor it counts in ``table`` while any Python code can run here.
+    """
+
+    name = "watchdog"
+
+    def __init__(self, pool: Pool, give_up: Callable[[Execution], None], table: SlotTable | None = None) -> None:
+        super().__init__()
+        self.pool = pool
+        self.give_up = give_up
+        self.table = table
+        self.grace = float(conf.worker.TIMEOUT_GRACE_SECONDS)
+        self.pulse = min(PULSE_SECONDS, conf.worker.LEASE_SECONDS / 5) if table is not None else IDLE_SECONDS
+        self._next = math.inf  # the nearest moment at which something is due
+        self._is_new = False  # a deadline before that one has come
+
+    def watch(self, execution: Execution) -> None:
+        """Called when a function with a deadline begins, on its thread."""
+        if execution.deadline is not None and execution.deadline < self._next:
+            self._is_new = True
+            self.wake()
+
+    def run_once(self, now: datetime | None = None) -> float:
+        if self.table is not None:
+            self.table.pulse += 1
+        if self._is_new or time.monotonic() >= self._next:
+            self._is_new, self._next = False, math.inf  # before the look: a task that begins during it is new
+            self._next = min((self._hold(execution) for execution in self.pool.executions), default=math.inf)
+        return 0 if self._is_new else max(0.0, min(self._next - time.monotonic(), self.pulse))
+
+    def stop(self, timeout: float | None = None) -> None:
+        super().stop(timeout)
+        if self.table is not None:
+            self.table.pulse = 0
+
+    def _hold(self, execution: Execution) -> float:
+        """Do what is due to a task; return when it is to be looked at again."""
+        deadline, present = execution.deadline, time.monotonic()
+        if deadline is None:
+            return math.inf
+        if present < deadline:
+            return deadline
+        if execution.interruptible is not None:
+            execution.interruptible.interrupt(TaskTimeout)  # refused the second time
+        if present < deadline + self.grace:
+            return deadline + self.grace
+        self.give_up(execution)
+        return math.inf

@@ -1,0 +1,100 @@
+"""How many sessions of the database a worker holds: a session for each thread and a few of its own, however long it
+runs and however connections are kept, and none when it is gone."""
+
+import json
+
+import pytest
+from django.db import connection
+
+from django_locqueue.management import banner
+from django_locqueue.models import Task
+from tests import tasks
+from tests.processes import wait_until
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+THREADS = 3
+OF_ITS_OWN = 7  # six services and the command itself
+
+SESSIONS = {
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity "
+    "WHERE datname = CURRENT_DATABASE() AND pid <> PG_BACKEND_PID()",
+    "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
+}
+KEPT = {
+    "not kept": {"CONN_MAX_AGE": 0},
+    "kept for ever": {"CONN_MAX_AGE": None},
+    "kept for a minute": {"CONN_MAX_AGE": 60},
+    "checked": {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True},
+    "pooled": {"OPTIONS": {"pool": {"min_size": 0, "max_size": THREADS + banner.OF_ITS_OWN, "timeout": 3}}},
+}
+
+
+def sessions() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(SESSIONS[connection.vendor])
+        return int(cursor.fetchone()[0])
+
+
+@pytest.fixture(params=KEPT)
+def kept(request):
+    """Return the environment of a worker that keeps its connections in this way."""
+    if connection.vendor not in SESSIONS:
+        pytest.skip("SQLite has no sessions to count")
+    if "pooled" in request.param:
+        if connection.vendor != "postgresql":
+            pytest.skip("a pool is psycopg's")
+        pytest.importorskip("psycopg_pool")
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.settings_connections",
+        "TEST_CONNECTIONS": json.dumps(KEPT[request.param]),
+    }
+
+
+def run_a_wave(worker, before):
+    """Let the worker do tasks that use the database on each of its threads; return the most sessions it held."""
+    most = [0]
+    tasks.create_group.enqueue_many([((f"{Task.objects.count()}-{number}",), {}) for number in range(60)])
+
+    def ended():
+        most[0] = max(most[0], sessions() - before)
+        return not Task.objects.exclude(state="successful").exists()
+
+    wait_until(ended, worker)
+    return most[0]
+
+
+def test_a_worker_holds_a_session_for_each_thread_and_a_few_of_its_own(run_worker, kept):
+    before = sessions()
+    worker = run_worker("--threads", str(THREADS), env=kept)
+    held = [run_a_wave(worker, before) for _ in range(3)]
+    assert max(held) <= THREADS + OF_ITS_OWN, held
+    worker.signal()
+    assert worker.wait() == 0
+    wait_until(lambda: sessions() <= before, timeout=5)
+
+
+def test_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept):
+    before = sessions()
+    tasks.create_group.enqueue_many([((str(number),), {}) for number in range(20)])
+    worker = run_worker("--drain", "--threads", str(THREADS), env=kept, wait=False)
+    assert worker.wait() == 0
+    assert not Task.objects.exclude(state="successful").exists()
+    wait_until(lambda: sessions() <= before, timeout=5)
+
+
+def test_no_transaction_is_left_open_while_a_task_runs_and_while_nothing_does(run_worker, ledger):
+    """E6. The server ends each session that is idle in a transaction for half a second, and the worker notices none."""
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL ends such sessions")
+    strict = {"OPTIONS": {"options": "-c idle_in_transaction_session_timeout=500"}}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.settings_connections", "TEST_CONNECTIONS": json.dumps(strict)}
+    worker = run_worker(env=environment)
+    result = tasks.note_and_sleep.enqueue(ledger.path, 1.5)
+    wait_until(lambda: Task.objects.get(pk=result.id).state == "successful", worker)
+    again = tasks.note_and_sleep.enqueue(ledger.path, 0.7)  # after some idle polls
+    wait_until(lambda: Task.objects.get(pk=again.id).state == "successful", worker)
+    worker.signal()
+    assert worker.wait() == 0
+    assert "goes on trying" not in worker.output, worker.output
+    assert len(ledger.lines) >= 2
