@@ -82,6 +82,10 @@ class Executor:
                 self._backends[alias] = self.backend
         return self._backends[alias]
 
+    def is_suspect(self, claimed: Claimed) -> bool:
+        """Whether its workers died while they ran it, so often that once more would fail it."""
+        return 0 < claimed.crashes >= self.backend_of(claimed).max_crashes - 1
+
     @property
     def is_heard(self) -> bool:
         """Whether somebody hears of the beginnings or the ends of tasks."""
