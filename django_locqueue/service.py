@@ -41,7 +41,7 @@ class Service:
 
     def __init__(self) -> None:
         self._wake = threading.Event()
-        self._again = False
+        self._again_at = 0.0  # a pass that begins before is not the last
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.failures = 0  # passes that failed in a row
@@ -63,7 +63,7 @@ class Service:
     def wake(self, *, again: bool = False) -> None:
         """Begin the next pass now. ``again``: and one more a moment later, for what came with the same news."""
         if again:
-            self._again = True
+            self._again_at = time.monotonic() + AGAIN_SECONDS
         if not self._wake.is_set():  # the loop clears it before a pass, so that pass will see what we woke it for
             self._wake.set()
 
@@ -102,8 +102,7 @@ class Service:
             connections.close_all()
 
     def _pass(self) -> float:
-        again, self._again = self._again, False
-        self._pass_began = time.monotonic()
+        self._pass_began = began = time.monotonic()
         try:
             delay = self.run_once()
         except Exception as error:
@@ -123,7 +122,7 @@ class Service:
         if self.failures:
             logger.info("The %s works again after %d failed tries.", self.name, self.failures)
             self.failures = 0
-        return min(delay, AGAIN_SECONDS) if again else delay
+        return min(delay, max(0.0, self._again_at - time.monotonic())) if began < self._again_at else delay
 
 
 def describe(error: BaseException) -> str:

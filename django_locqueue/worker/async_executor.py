@@ -64,9 +64,9 @@ class AsyncExecutor:
                 raise StopTask(execution.stop_reason)
             timeout = self.executor.timeout_of(execution, call.options)
             if timeout is None:
-                return await call.definition.acall(*call.args, **call.kwargs)
+                return await call.definition.func(*call.args, **call.kwargs)
             deadline.begin(execution, timeout, self.executor.watch)
-            return await deadline.await_until(execution, call.definition.acall, *call.args, **call.kwargs)
+            return await deadline.await_until(execution, call.definition.func, *call.args, **call.kwargs)
         except asyncio.CancelledError as error:
             if execution.stop_reason is None:
                 raise

@@ -40,6 +40,7 @@ class Dispatcher(Service):
         owner: Callable[[], Owner | None],
         give_back: Callable[[Execution], None],
         is_ending: Callable[[Claimed], bool],
+        is_suspect: Callable[[Claimed], bool] = lambda task: task.crashes > 0,
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
@@ -51,6 +52,7 @@ class Dispatcher(Service):
         self.owner = owner
         self.give_back = give_back
         self.is_ending = is_ending
+        self.is_suspect = is_suspect
         self.claimer = Claimer(store, queues, exclude_queues)
         self.most_tasks = most_tasks
         self._taken = 0  # tasks that it has claimed and not given back unrun
@@ -140,14 +142,16 @@ class Dispatcher(Service):
     def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
         """Return what may run now; the rest goes back for a moment, uncharged.
 
-        A task whose worker died may have been what killed it. Such tasks run one at a time in a process, and none is
-        kept waiting behind another, so that an innocent one is not charged again and again for its neighbour. They
-        come back one by one; if the one that runs takes long, not sooner than after as long again.
+        Tasks whose workers died may have been what killed them. Those that one death more would fail run one at a
+        time in a process, and none is kept waiting behind another, so that no innocent one fails for its neighbour.
+        They come back one by one; if the one that runs takes long, not sooner than after as long again.
         """
-        suspects = [task for task in claimed if task.crashes]
+        suspects = [task for task in claimed if task.crashes and self.is_suspect(task)]
         if not suspects:
             return claimed
-        running = [execution.seconds for execution in self.pool.executions if execution.claimed.crashes]
+        running = [
+            each.seconds for each in self.pool.executions if each.claimed.crashes and self.is_suspect(each.claimed)
+        ]
         late = suspects if running else suspects[1:]
         least = min(max(running, default=0.0), SUSPECT_SECONDS)
         for place, task in enumerate(late, 1):

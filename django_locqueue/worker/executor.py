@@ -65,6 +65,11 @@ class Executor:
         self.store = backend.store
         self.watch = watch
         self._backends: dict[str, LocQueueBackend] = {}
+        self._definitions: dict[str, Any] = {}
+
+    def _resolve(self, path: str) -> Any:
+        self._definitions[path] = resolve(path)
+        return self._definitions[path]
 
     def backend_of(self, claimed: Claimed) -> LocQueueBackend:
         """Return the backend that the task was enqueued with; the worker's own if it is gone from ``TASKS``."""
@@ -76,6 +81,10 @@ class Executor:
                 logger.exception("TASKS[%r] is broken; its tasks get the options of %r.", alias, self.backend.alias)
                 self._backends[alias] = self.backend
         return self._backends[alias]
+
+    def is_suspect(self, claimed: Claimed) -> bool:
+        """Whether its workers died while they ran it, so often that once more would fail it."""
+        return 0 < claimed.crashes >= self.backend_of(claimed).max_crashes - 1
 
     @property
     def is_heard(self) -> bool:
@@ -115,9 +124,6 @@ class Executor:
 
     def end(self, execution: Execution, outcome: Outcome) -> None:
         execution.outcome = self._with_retention(execution, outcome)
-        if os.getpid() != self._pid:
-            # The task forked, and its child came out of the task: it must not go on as a second worker.
-            os._exit(1)
         execution.ended = time.monotonic()
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
@@ -142,7 +148,7 @@ class Executor:
             return _stopped(execution, StopTask(execution.stop_reason))
         claimed = execution.claimed
         try:
-            definition = resolve(claimed.task_path)
+            definition = self._definitions.get(claimed.task_path) or self._resolve(claimed.task_path)
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)

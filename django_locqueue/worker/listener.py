@@ -20,6 +20,7 @@ logger = logging.getLogger("django_locqueue.worker")
 
 PING_SECONDS = 30.0
 ANSWER_SECONDS = 3.0  # then the connection is dead, or it was always deaf
+UNLISTEN_TRIES = 20
 DEAF_SECONDS = 300.0  # until a server on which nothing was heard is tried again
 
 
@@ -43,6 +44,7 @@ class Listener(Service):
         self._own_channel = f"{CHANNEL}_{uuid.uuid4().hex}"  # pings wake nobody else
         self._connection: Any = None
         self._ping_at = self._answer_by = math.inf
+        self._session: tuple[Any, ...] | None = None  # of the server; a pooler gives another for each transaction
         self._is_deaf = False
         self._bell = Bell()  # a wait for the database cannot wait for an event as well
 
@@ -85,7 +87,8 @@ class Listener(Service):
         self._connection = self.store.listening_connection()
         self._connections = [*connections.all(), self._connection]  # what is broken off if the server is silent
         with self._connection.cursor() as cursor:
-            cursor.execute(f'LISTEN "{CHANNEL}"; LISTEN "{self._own_channel}"')
+            cursor.execute(f'SELECT pg_backend_pid(); LISTEN "{CHANNEL}"; LISTEN "{self._own_channel}"')
+            self._session = cursor.fetchone()
         self._ping_at = time.monotonic()
 
     def _ping(self) -> None:
@@ -100,20 +103,23 @@ class Listener(Service):
         if not self._is_deaf:
             logger.warning("New tasks are found by polling alone: LISTEN does not work here (%s).", reason)
         self._is_deaf = True
-        self._unlisten()
+        if self._session is not None:
+            self._unlisten()
         self._close()
         return DEAF_SECONDS
 
     def _unlisten(self) -> None:
-        """Leave no session that listens to the pooler's next client. Where nothing arrives, no answer need arrive."""
-        connection = self._connection.connection
-        with suppress(Exception):
-            connection.pgconn.send_query(b"UNLISTEN *")
-            connection.pgconn.flush()
-            self._bell.wait(ANSWER_SECONDS, connection)
+        """Leave no session that listens to the pooler's next client: ask until it gives us that one again."""
+        with suppress(Error), self._connection.cursor() as cursor:
+            for _ in range(UNLISTEN_TRIES):
+                cursor.execute("SELECT pg_backend_pid(); UNLISTEN *")
+                if cursor.fetchone() == self._session:
+                    return
+                self._bell.wait(0.05)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
+        self._session = None
         self.is_heard = False
         self._ping_at = self._answer_by = math.inf
         if connection is not None:

@@ -103,6 +103,7 @@ class Worker:
             owner=lambda: self.heartbeat.owner,
             give_back=self.acker.put,
             is_ending=self.acker.has,
+            is_suspect=self.executor.is_suspect,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
             most_tasks=options.limits.tasks,

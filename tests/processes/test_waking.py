@@ -31,7 +31,7 @@ def store(monkeypatch):
 def listeners():
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND query LIKE 'LISTEN%%'", [LISTENER]
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND query LIKE '%%LISTEN%%'", [LISTENER]
         )
         return cursor.fetchone()[0]
 

@@ -227,6 +227,14 @@ def test_a_suspect_that_meets_one_which_runs_for_long_comes_back_after_as_long_a
         assert stage.given_back.pop().outcome.delay == pytest.approx(delay, abs=0.2)
 
 
+def test_tasks_that_may_crash_once_more_run_side_by_side(stage):
+    stage.dispatcher.is_suspect = lambda task: task.crashes >= 2
+    stage.store.ready = suspects(1, 2)
+    stage.dispatcher.run_once()
+    assert stage.pool.busy == 2
+    assert stage.given_back == []
+
+
 def test_a_task_whose_worker_died_runs_beside_others(stage):
     stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)]
     stage.dispatcher.run_once()

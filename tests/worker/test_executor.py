@@ -353,3 +353,12 @@ def test_an_error_that_is_no_reason_to_repeat_fails_an_atomic_task(monkeypatch):
         patch.setattr(type(our_backend().store), "_ack_successful", raising(OperationalError("disk full")))
         [execution] = run_next()
     assert execution.outcome.kind is Kind.FAILED
+
+
+@pytest.mark.parametrize(
+    ("most", "crashes", "is_suspect"), [(3, 0, False), (3, 1, False), (3, 2, True), (2, 1, True), (1, 0, False)]
+)
+def test_a_suspect_is_a_task_that_one_crash_more_would_fail(settings, most, crashes, is_suspect):
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"MAX_CRASHES": most}}}
+    tasks.add.enqueue(1)
+    assert Executor(our_backend()).is_suspect(claim_next()._replace(crashes=crashes)) is is_suspect

@@ -160,25 +160,3 @@ def test_its_wait_is_not_broken_off_as_a_database_that_is_silent(start):
     listener.break_off_after(0)
     assert listener._broken_off == 0
     assert listener.is_heard
-
-
-def test_a_listen_that_is_never_answered_can_be_broken_off(store, monkeypatch):
-    listener = Listener(store, lambda queue_name: None)
-    monkeypatch.setattr(listening, "CHANNEL", 'x"; SELECT pg_sleep(3600) --')
-    listener.start()
-    try:
-        wait_until(listeners_asleep)
-        listener.break_off_after(0)
-        wait_until(lambda: listener.failures)
-    finally:
-        listener.stop(10)
-        store.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s", ["LISTEN%pg_sleep%"])
-    assert not listener.is_alive
-
-
-def listeners_asleep():
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event = 'PgSleep'", [LISTENER]
-        )
-        return cursor.fetchall()
