@@ -66,6 +66,16 @@ def test_the_page_gets_the_table_between_its_markers(report, tmp_path):
     assert filled.read_text().partition("<!-- measured")[0] == text.partition("<!-- measured")[0]
 
 
+def test_the_page_says_that_a_run_was_a_quick_one(report, tmp_path):
+    filled = tmp_path / "benchmarks.md"
+    filled.write_text("<!-- measured: begin -->\n<!-- measured: end -->\n")
+    page.fill(filled, report)
+    assert page.QUICK not in filled.read_text()
+    report.command += " --quick"
+    page.fill(filled, report)
+    assert page.QUICK in filled.read_text()
+
+
 def test_a_page_without_markers_is_refused(report, tmp_path):
     bare = tmp_path / "page.md"
     bare.write_text("# Nothing\n")
