@@ -17,7 +17,7 @@ from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import payload, retry
-from django_locqueue.result import QueuedTaskResult, new_result, stored_result
+from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 
 OPTIONS: Mapping[str, Any] = {
@@ -124,15 +124,11 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
     def enqueue_many(
         self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[QueuedTaskResult]:
+    ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
-        calls = pairs(calls)
-        stored = self.store.enqueue_many(list(self._calls(task, calls)))
-        results = [
-            new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
-            for enqueued, (args, kwargs) in zip(stored, calls, strict=True)
-        ]
+        stored = list(self._calls(task, pairs(calls)))
+        results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 compat.task_enqueued.send(type(self), task_result=result)

@@ -70,13 +70,13 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         own = {name: value for name, value in values.items() if value != getattr(there, name)}
         return _revived, (self.module_path, own)
 
-    def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+    def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Sequence[Any]:
         """Enqueue ``(args, kwargs)`` pairs, all or none, and return their results in order."""
         calls = list(calls)
         backend = self.get_backend()
         if not hasattr(backend, "enqueue_many"):  # Django's immediate and dummy backends, in tests
             return [backend.enqueue(self, list(args), dict(kwargs)) for args, kwargs in pairs(calls)]
-        results: list[Any] = backend.enqueue_many(self, calls)
+        results: Sequence[Any] = backend.enqueue_many(self, calls)
         return results
 
     def enqueue_on_commit(self, *args: Any, **kwargs: Any) -> None:

@@ -1,8 +1,8 @@
 """Django's public view of a stored task, and what may be done to it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -10,7 +10,7 @@ from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
-from django_locqueue.store import Claimed
+from django_locqueue.store import Claimed, Enqueued
 
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -63,6 +63,44 @@ def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: An
         errors=[],
         worker_ids=[],
     )
+
+
+class NewResults(Sequence[QueuedTaskResult]):
+    """The results of many calls that have just been stored, in their order; each is made when it is asked for.
+
+    Of thousands hardly any is looked at, and making one takes as long as storing a row.
+    """
+
+    def __init__(self, definition: Any, stored: Sequence[Enqueued], calls: Sequence[str]) -> None:
+        self._definition = definition
+        self._stored = stored
+        self._calls = calls  # as they were stored: what the caller does with his arguments changes no result
+        self._made: dict[int, QueuedTaskResult] = {}
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    @overload
+    def __getitem__(self, index: int) -> QueuedTaskResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[QueuedTaskResult]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if number not in self._made:
+            enqueued = self._stored[number]
+            args, kwargs = payload.load_call(self._calls[number])
+            self._made[number] = new_result(self._definition, enqueued.id, enqueued.enqueued_at, args, kwargs)
+        return self._made[number]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} results of {self._definition.module_path}>"
 
 
 def _copied(value: Any) -> Any:

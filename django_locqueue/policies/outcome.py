@@ -3,6 +3,7 @@
 import traceback as traceback_module
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 CLASS_LENGTH = 255
 MESSAGE_LENGTH = 200
@@ -16,6 +17,8 @@ class Kind(StrEnum):
     SNOOZED = "snoozed"
     CANCELLED = "cancelled"
     RELEASED = "released"
+
+    __hash__ = str.__hash__  # Enum's own is Python code, and a kind is looked up several times for each task
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,7 @@ class ErrorReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """``return_value``: JSON text. ``delay``: seconds until the next try (retried, snoozed, released).
 
     ``keep_row``: whether the row stays if the task ends with this; one that is put back ends if somebody cancelled

@@ -14,12 +14,15 @@ MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from
 MAX_DIGITS = 4000  # Python reads 4,300
 MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
+_decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 
 
 def dump(value: Any) -> str:
     """Return ``value`` as compact ASCII JSON. Raises TypeError or ValueError for what JSON cannot hold."""
-    return _encode(value)
+    if value is None:
+        return "null"
+    return repr(value) if type(value) is int else _encode(value)  # a third of the time for what most tasks return
 
 
 def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any], name_of: Callable[[int], str] | None = None) -> str:
@@ -28,21 +31,24 @@ def dump_call(args: Sequence[Any], kwargs: Mapping[str, Any], name_of: Callable[
     Raises TypeError (wrong type) or ValueError (NaN, infinity, too deep), naming the argument. ``name_of``: gives the
     name of the argument at a position, and is asked only about one that is refused.
     """
+    written = []
     for position, value in enumerate(args):
-        if _is_plain(value):
-            continue
-        path = f"args[{position}]"
-        try:
-            _refuse_unfaithful(value, path, MAX_DEPTH)
-        except (TypeError, ValueError) as error:
-            if name_of is None:
-                raise
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(str(error).replace(path, name_of(position), 1)) from None
+        if not _is_plain(value):
+            path = f"args[{position}]"
+            try:
+                _refuse_unfaithful(value, path, MAX_DEPTH)
+            except (TypeError, ValueError) as error:
+                if name_of is None:
+                    raise
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(str(error).replace(path, name_of(position), 1)) from None
+        written.append(dump(value))
+    if not kwargs:
+        return f'{{"args":[{",".join(written)}],"kwargs":{{}}}}'
     for name, value in kwargs.items():
         if not _is_plain(value):
             _refuse_unfaithful(value, name, MAX_DEPTH)
-    return _encode({"args": list(args), "kwargs": dict(kwargs)})
+    return f'{{"args":[{",".join(written)}],"kwargs":{_encode(dict(kwargs))}}}'
 
 
 def _is_plain(value: Any) -> bool:
@@ -53,7 +59,8 @@ def _is_plain(value: Any) -> bool:
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
     """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else."""
-    return call_of(json.loads(text))
+    value, end = _decode(text)  # half the time of `loads`, which looks for white space around it
+    return call_of(value if end == len(text) else json.loads(text))
 
 
 def call_of(value: Any) -> tuple[list[Any], dict[str, Any]]:

@@ -114,12 +114,10 @@ def repeated(
     @wraps(verb)
     def run(store: Any, *args: P.args, **kwargs: P.kwargs) -> R:
         for seconds in REPEAT_AFTER_SECONDS:
-            if store.connection.in_atomic_block:
-                break
             try:
                 return verb(store, *args, **kwargs)
             except Error as error:
-                if not store.is_transient(error):
+                if store.connection.in_atomic_block or not store.is_transient(error):
                     raise
             threading.Event().wait(seconds * random.uniform(0.5, 1.5))
         return verb(store, *args, **kwargs)

@@ -52,18 +52,18 @@ class PostgreSQLStore(Notifying):
 
     def _copy(self, calls: Sequence[Call]) -> list[Enqueued]:
         """Store calls by COPY, half the time of an INSERT. It returns nothing, so the ids are drawn before."""
-        drawn = self.fetch(
+        ids, at = self.fetch(
             f"""
-            SELECT nextval((SELECT pg_get_serial_sequence('{TABLE}', 'id'))::regclass), {clock.now_sql(self.connection)}
+            SELECT array_agg(nextval((SELECT pg_get_serial_sequence('{TABLE}', 'id'))::regclass)),
+              {clock.now_sql(self.connection)}
             FROM generate_series(1, %s)
             """,
             [len(calls)],
-        )
-        at = drawn[0][1]
+        )[0]
         now = self.load_time(at)
         frames: dict[tuple[Any, ...], tuple[str, str, str, datetime]] = {}
         lines, stored = [], []
-        for (id, _), call in zip(drawn, calls, strict=True):
+        for id, call in zip(ids, calls, strict=True):
             shared = (call.task_path, call[2:])  # by all calls that differ in their arguments only
             if shared not in frames:
                 frames[shared] = self._frame(call, at, now)

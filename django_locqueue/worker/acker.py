@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime
-from itertools import islice
 
 from django.db import Error, InterfaceError, OperationalError
 
@@ -66,7 +65,7 @@ class Acker(Service):
         # After some failures one by one: a single outcome that the database refuses must not keep all others.
         size = 5 * BATCH if self.failures < TRIES else 1
         while True:
-            batch = list(islice(self._ended, size))
+            batch = list(self._ended)[:size]  # copied in one step: slots add to it meanwhile
             writing = [e for e in batch if e.outcome is not None and e.written is None]
             write = self._write if size > 1 else self._write_or_replace
             written = write(writing, now) if writing else {}

@@ -9,8 +9,9 @@ from asgiref.sync import sync_to_async
 from django_locqueue.exceptions import StopTask
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.worker import deadline
+from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import Call, Executor
+from django_locqueue.worker.executor import Executor
 
 CANCEL_AGAIN_SECONDS = 5.0  # asgiref swallows a cancellation that comes while a thread works for the task
 
@@ -41,8 +42,8 @@ class AsyncExecutor:
         try:
             value = await self._perform(execution, call)
         except BaseException as error:
-            return await sync_to_async(self.executor.after_error)(execution, call.options, error)
-        return self.executor.normalise(call.options, value)
+            return await sync_to_async(self.executor.after_error)(execution, call.plan.options, error)
+        return self.executor.normalise(call.plan.options, value)
 
     def _begin(self, execution: Execution) -> Outcome | Call:
         self.between_tasks()
@@ -62,11 +63,11 @@ class AsyncExecutor:
         try:
             if execution.stop_reason is not None:
                 raise StopTask(execution.stop_reason)
-            timeout = self.executor.timeout_of(execution, call.options)
+            timeout = call.plan.timeout
             if timeout is None:
-                return await call.definition.func(*call.args, **call.kwargs)
+                return await call.plan.definition.func(*call.args, **call.kwargs)
             deadline.begin(execution, timeout, self.executor.watch)
-            return await deadline.await_until(execution, call.definition.func, *call.args, **call.kwargs)
+            return await deadline.await_until(execution, call.plan.definition.func, *call.args, **call.kwargs)
         except asyncio.CancelledError as error:
             if execution.stop_reason is None:
                 raise

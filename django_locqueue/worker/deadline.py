@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any
 
 from asgiref.sync import async_to_sync
 
 from django_locqueue.exceptions import TaskTimeout
+from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.interrupt import Interruptible
 
@@ -23,12 +23,12 @@ def begin(execution: Execution, timeout: float, watch: Watch) -> None:
     watch(execution)
 
 
-def call(execution: Execution, call: Any, timeout: float, watch: Watch) -> Any:
+def call(execution: Execution, call: Call, timeout: float, watch: Watch) -> Any:
     """Make the executor's call, async or not, on this thread. Raises :class:`TaskTimeout` at its deadline."""
     try:
-        if iscoroutinefunction(call.definition.func):
+        if call.plan.is_async:
             begin(execution, timeout, watch)
-            return async_to_sync(partial(await_until, execution, call.definition.func))(*call.args, **call.kwargs)
+            return async_to_sync(partial(await_until, execution, call.plan.definition.func))(*call.args, **call.kwargs)
         execution.interruptible = Interruptible()
         begin(execution, timeout, watch)
         return execution.interruptible.call(call)

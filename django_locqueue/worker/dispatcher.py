@@ -17,7 +17,8 @@ from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.room import Room
 
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
-MOST_AHEAD = 500
+MEASURE_SECONDS = 0.01
+MOST_AHEAD = 1000
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # for which a suspect goes back at most while another runs
 SUSPECT_SPACING_SECONDS = 0.05  # between the returns of many that went back together
@@ -63,6 +64,7 @@ class Dispatcher(Service):
         self._ahead = 0
         self.room = Room()
         self._growth = Growth()
+        self._pace = 0.0  # tasks a second
         self._measured = (time.monotonic(), 0)
         self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
@@ -76,9 +78,15 @@ class Dispatcher(Service):
         self._met_damage = isinstance(error, DAMAGE)
 
     def slot_freed(self) -> None:
-        """Claim again when half of what was read ahead is used up, or half of the event loop is free."""
-        if self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry():
+        if self._is_hungry():
             self.wake()
+
+    def _is_hungry(self) -> bool:
+        """Whether half of what was read ahead is used up, or half of the event loop is free.
+
+        Not sooner: while a claim for one task is under way, the threads run out of the hundreds that they had.
+        """
+        return self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry()
 
     def _is_loop_hungry(self) -> bool:
         return self.room.is_mixed and self.pool.free_async > self.pool.async_concurrency // 2
@@ -100,7 +108,7 @@ class Dispatcher(Service):
             endings.set_aside(self.store)
             self._met_damage = False
         is_growing = self._grow()
-        room = self._room()
+        room = self._room() if self._is_hungry() else 0
         if self.most_tasks is not None:
             room = min(room, self.most_tasks - self._taken)
         if room <= 0:
@@ -175,9 +183,10 @@ class Dispatcher(Service):
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""
         (since, before), now = self._measured, time.monotonic()
-        if now - since >= READ_AHEAD_SECONDS:
+        if now - since >= MEASURE_SECONDS:
             pace = (self.pool.ended_on_threads - before) / (now - since)
-            self._ahead = min(int(pace * READ_AHEAD_SECONDS), MOST_AHEAD)
+            self._pace = max(pace, (self._pace + pace) / 2)
+            self._ahead = min(int(self._pace * READ_AHEAD_SECONDS), MOST_AHEAD)
             self._measured = (now, self.pool.ended_on_threads)
 
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:

@@ -3,16 +3,13 @@
 import contextvars
 import json
 import logging
-import math
 import os
 import random
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from inspect import iscoroutinefunction
+from functools import partial
 from typing import Any
 
 from django.db import Error
@@ -31,26 +28,12 @@ from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
+from django_locqueue.worker.call import Call, Plan, is_async
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 
 logger = logging.getLogger("django_locqueue.task")
 
 NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
-
-
-@dataclass(slots=True)
-class Call:
-    """What is to be called. ``options``: the definition, if it has ours."""
-
-    definition: Any
-    options: TaskDefinition | None
-    args: list[Any]
-    kwargs: dict[str, Any]
-
-    def __call__(self) -> Any:
-        # `call` asks each time whether the function is a coroutine's.
-        function = self.definition.call if is_async(self.definition.func) else self.definition.func
-        return function(*self.args, **self.kwargs)
 
 
 class Executor:
@@ -65,11 +48,12 @@ class Executor:
         self.store = backend.store
         self.watch = watch
         self._backends: dict[str, LocQueueBackend] = {}
-        self._definitions: dict[str, Any] = {}
+        self._plans: dict[tuple[str, str], Plan] = {}
 
-    def _resolve(self, path: str) -> Any:
-        self._definitions[path] = resolve(path)
-        return self._definitions[path]
+    def _plan(self, claimed: Claimed) -> Plan:
+        plan = Plan.of(resolve(claimed.task_path), self.backend_of(claimed))
+        self._plans[claimed.task_path, claimed.backend_alias] = plan
+        return plan
 
     def backend_of(self, claimed: Claimed) -> LocQueueBackend:
         """Return the backend that the task was enqueued with; the worker's own if it is gone from ``TASKS``."""
@@ -131,16 +115,14 @@ class Executor:
         forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
         if forgotten and _FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
-            return replace(outcome, keep_row=False)
+            return outcome._replace(keep_row=False)
         return outcome
 
     def _run(self, execution: Execution) -> Outcome:
         call = self.begin(execution)
         if isinstance(call, Outcome):
             return call
-        if call.options and call.options.atomic:
-            return self._perform_atomic(execution, call.options, partial(self._call, execution, call))
-        return self._perform(execution, call.options, partial(self._call, execution, call))
+        return self._perform_atomic(execution, call) if call.plan.is_atomic else self._perform(execution, call)
 
     def begin(self, execution: Execution) -> Outcome | Call:
         """Return what is to be called, its start announced; or the outcome, if it cannot begin."""
@@ -148,11 +130,11 @@ class Executor:
             return _stopped(execution, StopTask(execution.stop_reason))
         claimed = execution.claimed
         try:
-            definition = self._definitions.get(claimed.task_path) or self._resolve(claimed.task_path)
+            plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
-        options = definition if isinstance(definition, TaskDefinition) else None
+        definition, options = plan.definition, plan.options
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
         if is_heard or definition.takes_context or (options and callable(options.backoff)):
@@ -168,17 +150,10 @@ class Executor:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
-        return Call(definition, options, args, kwargs)
-
-    def timeout_of(self, execution: Execution, options: TaskDefinition | None) -> float | None:
-        """Return the seconds that the function may take."""
-        timeout = options.timeout if options else None
-        if timeout is None:
-            timeout = self.backend_of(execution.claimed).timeout
-        return None if timeout == math.inf else timeout
+        return Call(plan, args, kwargs)
 
     def _call(self, execution: Execution, call: Call) -> Any:
-        timeout = self.timeout_of(execution, call.options)
+        timeout = call.plan.timeout
         try:
             return call() if timeout is None else deadline.call(execution, call, timeout, self.watch)
         finally:
@@ -187,21 +162,21 @@ class Executor:
                 # commit on the connection that it shares with its parent.
                 os._exit(1)
 
-    def _perform(self, execution: Execution, options: TaskDefinition | None, perform: Callable[[], Any]) -> Outcome:
+    def _perform(self, execution: Execution, call: Call) -> Outcome:
         try:
-            value = perform()
+            value = self._call(execution, call)
         except BaseException as error:
-            return self.after_error(execution, options, error)
-        return self.normalise(options, value)
+            return self.after_error(execution, call.plan.options, error)
+        return self.normalise(call.plan.options, value)
 
-    def _perform_atomic(self, execution: Execution, options: TaskDefinition, perform: Callable[[], Any]) -> Outcome:
+    def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
-        claimed, performing = execution.claimed, False
+        claimed, options, performing = execution.claimed, call.plan.options, False
         refused: list[BaseException] = []  # by the database, of what the function sent within our transaction
         try:
             with self.store.transaction(), self.store.connection.execute_wrapper(_noting(refused)):
                 performing = True
-                value = perform()
+                value = self._call(execution, call)
                 performing = False
                 outcome = self._with_retention(execution, self.normalise(options, value))
                 if outcome.exception is not None:
@@ -223,7 +198,7 @@ class Executor:
 
     def normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
-            text = "null" if value is None else payload.dump(compat.normalize_json(value))
+            text = payload.dump(compat.normalize_json(value))
         except Exception as error:
             failure = TypeError(f"The return value cannot be stored as JSON: {type(error).__name__}: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(failure), exception=failure)
@@ -314,8 +289,6 @@ class Executor:
         except Error:
             return claimed_result(claimed, definition)
 
-
-is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 

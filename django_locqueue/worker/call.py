@@ -1,0 +1,54 @@
+"""What is called when a task runs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import iscoroutinefunction
+from typing import Any
+
+from django_locqueue.backend import LocQueueBackend
+from django_locqueue.definition import TaskDefinition
+
+is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all tasks of a definition and a backend have in common.
+
+    ``options``: the definition, if it has ours. ``function``: what a thread calls. ``timeout``: seconds it may take.
+    """
+
+    definition: Any
+    options: TaskDefinition | None
+    function: Callable[..., Any]
+    is_async: bool
+    is_atomic: bool
+    timeout: float | None
+
+    @classmethod
+    def of(cls, definition: Any, backend: LocQueueBackend) -> "Plan":
+        options = definition if isinstance(definition, TaskDefinition) else None
+        timeout = options.timeout if options else None
+        if timeout is None:
+            timeout = backend.timeout
+        return cls(
+            definition,
+            options,
+            # `call` asks each time whether the function is a coroutine's.
+            definition.call if is_async(definition.func) else definition.func,
+            is_async(definition.func),
+            bool(options and options.atomic),
+            None if timeout == math.inf else timeout,
+        )
+
+
+@dataclass(slots=True)
+class Call:
+    plan: Plan
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    def __call__(self) -> Any:
+        return self.plan.function(*self.args, **self.kwargs)
