@@ -28,6 +28,8 @@ STEPS = {
     "(django_locqueue/worker/claimer.py": "claim",
     "(django_locqueue/worker/dispatcher.py": "hand out, and wait for room",
     "(django_locqueue/worker/executor.py": "execute",
+    "(django_locqueue/worker/call.py": "execute",
+    "(django_locqueue/connections.py": "execute",
     "(django_locqueue/worker/pool.py": "take",
 }
 REST = "everything else"
