@@ -170,7 +170,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
         same = {
             "task_path": task.module_path,
             "queue_name": task.queue_name,
-            "priority": task.priority,
+            "priority": int(task.priority),
             "run_after": None if task.run_after is None else clock.storable(task.run_after),
             "max_attempts": (options and options.max_attempts) or self.max_attempts,
             "backend_alias": self.alias,

@@ -3,7 +3,7 @@
 Their receivers are told as of any other end, after the commit; and a row that its backend does not keep is deleted.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,6 +19,13 @@ from django_locqueue.store import Claimed, Key, Rescued, Store
 
 BATCH = 500
 
+Announce = Callable[[Callable[[], None]], None]
+
+
+def at_once(tell: Callable[[], None]) -> None:
+    """Announce on this thread. A service hands it to the announcer: receivers are user code and may take their time."""
+    tell()
+
 
 def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
@@ -27,16 +34,20 @@ def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int
     return cancelled, asked
 
 
-def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0) -> None:
+def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0, announce: Announce = at_once) -> None:
     """Give claimed tasks back unrun. One that was asked to stop meanwhile ends here."""
     written = store.release(tasks, delay=delay)
-    announce_ended(store, [task_id for (task_id, _), state in written.items() if state == State.CANCELLED])
+    if ended := [task_id for (task_id, _), state in written.items() if state == State.CANCELLED]:
+        announce(partial(announce_ended, store, ended))
 
 
-def rescue(store: Store, *, max_crashes: int, now: datetime | None = None) -> list[Rescued]:
+def rescue(
+    store: Store, *, max_crashes: int, now: datetime | None = None, announce: Announce = at_once
+) -> list[Rescued]:
     """Take back the tasks of dead workers. ``max_crashes``: for tasks whose backend is gone from ``TASKS``."""
     rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), now=now)
-    announce_rescued(store, rescued)
+    if rescued:
+        announce(partial(announce_rescued, store, rescued))
     return rescued
 
 
@@ -49,10 +60,10 @@ def give_up_worker(store: Store, worker_id: int, *, running: Collection[Key], ma
     return rescued
 
 
-def set_aside(store: Store) -> list[int]:
+def set_aside(store: Store, *, announce: Announce = at_once) -> list[int]:
     """Fail the ready tasks whose rows cannot be claimed, see ``Store.set_aside``. Return their ids."""
-    ids = store.set_aside()
-    announce_ended(store, ids)
+    if ids := store.set_aside():
+        announce(partial(announce_ended, store, ids))
     return ids
 
 

@@ -17,6 +17,7 @@ logger = logging.getLogger("django_locqueue.worker")
 IDLE_SECONDS = 3600.0  # "until somebody wakes me"
 AGAIN_SECONDS = 0.02  # longer than what news may be held back (store.notify)
 LARGEST_SHARE = 0.05
+LONGEST_REST_SECONDS = 30.0
 
 
 def rest_after(seconds: float) -> float:
@@ -24,7 +25,7 @@ def rest_after(seconds: float) -> float:
 
     Where an old transaction keeps the database from forgetting what ended, a search reads past all of it.
     """
-    return seconds * (1 / LARGEST_SHARE - 1)
+    return min(seconds * (1 / LARGEST_SHARE - 1), LONGEST_REST_SECONDS)
 
 
 class Service:
@@ -105,6 +106,7 @@ class Service:
         self._pass_began = began = time.monotonic()
         try:
             delay = self.run_once()
+            return_to_pool()
         except Exception as error:
             self._pass_began = None
             self.failures += 1
@@ -115,7 +117,6 @@ class Service:
             close_connections()
             self.on_failure(error)
             return min(0.1 * 2.0 ** min(self.failures, 10), self.LONGEST_WAIT_SECONDS) * random.uniform(0.8, 1.2)
-        return_to_pool()
         self._pass_began = None
         self._broken_off = 0
         reset_queries()  # with DEBUG Django keeps the last 9,000, with all that was written

@@ -44,7 +44,7 @@ class Controlling(Recovering):
     ) -> tuple[list[int], list[int]]:
         """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
 
-        Sends no signal: ``LocQueueBackend.cancel`` does.
+        Sends no signal: ``endings.cancel`` does.
         """
         reason = shortened(reason, MESSAGE_LENGTH)
         with self.transaction():

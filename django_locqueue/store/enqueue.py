@@ -9,7 +9,7 @@ from django_locqueue.models import State, Task
 from django_locqueue.store.base import StoreBase, repeated
 from django_locqueue.store.values import Call, Enqueued
 
-BATCH = 1000  # rows a statement: 11 parameters each, under PostgreSQL's 65,535 and SQLite's 32,766
+BATCH = 1000  # rows a statement: 9 parameters each at most, under PostgreSQL's 65,535 and SQLite's 32,766
 
 CALL_COLUMNS = "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata"
 COLUMNS = (

@@ -95,18 +95,18 @@ class MySQLStore(Store):
         return where, [mark.priority, time, time, mark.id]
 
     def _ack_successful(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> set[Key]:
-        claims = {task.id: task.claim_no for task, _ in ended}
+        keys = {task.key for task, _ in ended}
         with self.transaction():
-            running = self.by_key(list(claims), State.RUNNING).select_for_update().values_list("pk", "claim_no")
-            ours = {(id, claim_no) for id, claim_no in running if claims[id] == claim_no}
+            rows = self.by_key([id for id, _ in keys], State.RUNNING).select_for_update()
+            ours = keys & set(rows.values_list("pk", "claim_no"))
             values = {task.id: outcome.return_value for task, outcome in ended if task.key in ours}
             if values:
                 time, time_params = self.now_sql(now)
-                rows = " UNION ALL ".join(["SELECT %s AS id, %s AS value"] * len(values))
+                table = " UNION ALL ".join(["SELECT %s AS id, %s AS value"] * len(values))
                 with self.connection.cursor() as cursor:
                     cursor.execute(
                         f"""
-                        UPDATE {TABLE} JOIN ({rows}) AS ended ON {TABLE}.id = ended.id
+                        UPDATE {TABLE} JOIN ({table}) AS ended ON {TABLE}.id = ended.id
                         SET state = 'successful', finished_at = {time}, return_value = ended.value, worker_id = NULL
                         """,
                         [*chain.from_iterable(values.items()), *time_params],

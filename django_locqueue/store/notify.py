@@ -121,6 +121,8 @@ class Notifier:
 
     def tell(self, payloads: Collection[str]) -> None:
         """Notify of queues (or ANY) after the caller's transaction, or now if there is none."""
+        if not payloads or not conf.worker.LISTEN:
+            return
         connection = self.store.connection
         if connection.in_atomic_block:
             transaction.on_commit(partial(self.send, payloads), using=self.store.alias, robust=True)
@@ -133,7 +135,7 @@ class Notifier:
             return
         wanted = [payload for payload in payloads if now >= self._quiet_until.get(payload, 0.0)]
         # A test runs what waits for the commit inside its own transaction, which is never committed.
-        if not wanted or not conf.worker.LISTEN or self.store.connection.in_atomic_block:
+        if not wanted or self.store.connection.in_atomic_block:
             return
         if len(self._quiet_until) > MOST_NAMES:
             self._quiet_until.clear()

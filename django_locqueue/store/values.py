@@ -1,4 +1,4 @@
-"""The two values that cross the store's border: what is enqueued, and what a claim gives."""
+"""The values that cross the store's border: what is enqueued, what became of it, and what a claim gives."""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -36,11 +36,11 @@ class Acker(Service):
         self.busy = busy
         self.on_stored = on_stored
         self._ended: deque[Execution] = deque()
+        self._rests = True  # it waits to be woken, and not for a while
 
     def put(self, execution: Execution) -> None:
         self._ended.append(execution)
-        waiting = len(self._ended)
-        if waiting == 1 or waiting == BATCH or self.busy() <= 1:  # the caller's own still counts
+        if self._rests or len(self._ended) == BATCH or self.busy() <= 1:  # the caller's own still counts
             self.wake()
 
     def has(self, task: Claimed) -> bool:
@@ -52,12 +52,17 @@ class Acker(Service):
         return len(self._ended)
 
     def run_once(self, now: datetime | None = None) -> float:
+        self._rests = False
         if not self._ended:
-            return IDLE_SECONDS
+            return self._rest()
         waited = time.monotonic() - self._ended[0].ended
         if len(self._ended) < BATCH and waited < LONGEST_WAIT_SECONDS and self.busy() and not self._stopping:
             return LONGEST_WAIT_SECONDS - waited
         self.flush(now)
+        return self._rest()
+
+    def _rest(self) -> float:
+        self._rests = True  # before the look: who adds one later sees it, and wakes us
         return 0 if self._ended else IDLE_SECONDS
 
     def flush(self, now: datetime | None = None) -> None:

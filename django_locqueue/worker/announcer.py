@@ -34,6 +34,9 @@ class Announcer(Service):
         self._waiting.extend(announcements)
         self.wake()
 
+    def put_one(self, announcement: Announcement) -> None:
+        self.put([announcement])
+
     def help(self) -> None:
         """Called by a slot between two tasks."""
         while len(self._waiting) > MOST_WAITING:

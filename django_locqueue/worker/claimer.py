@@ -30,7 +30,7 @@ class Claimer:
         self._marks: dict[tuple[str, int], Mark] = {}  # by queue and priority
         self._is_full = False  # the last claim got all that it asked for
         self._look_again_at = 0.0
-        self._rest_until = 0.0
+        self._rest_until = self._last_look = 0.0
         self._heard: str | None = None
         self._heard_claims = 0
 
@@ -70,10 +70,12 @@ class Claimer:
         began = time.monotonic()
         claimed = self.store.claim(owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
         ended = time.monotonic()
-        rest = rest_after(ended - began)
-        self._look_again_at = ended + max(LOOK_AROUND_SECONDS, rest)
-        if ended - began >= LONG_LOOK_SECONDS:
-            self._rest_until = ended + rest
+        # Dead rows are there each time; a lock on the table, or a machine that stood still, once.
+        took = min(self._last_look, ended - began)
+        self._last_look = ended - began
+        self._look_again_at = ended + max(LOOK_AROUND_SECONDS, rest_after(took))
+        if took >= LONG_LOOK_SECONDS:
+            self._rest_until = ended + rest_after(took)
         else:
             self._marks.clear()  # those of queues that are empty now would cost a statement each
         self._move_marks(claimed)

@@ -42,6 +42,7 @@ class Dispatcher(Service):
         give_back: Callable[[Execution], None],
         is_ending: Callable[[Claimed], bool],
         is_suspect: Callable[[Claimed], bool] = lambda task: task.crashes > 0,
+        announce: endings.Announce = endings.at_once,
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
@@ -54,6 +55,7 @@ class Dispatcher(Service):
         self.give_back = give_back
         self.is_ending = is_ending
         self.is_suspect = is_suspect
+        self.announce = announce
         self.claimer = Claimer(store, queues, exclude_queues)
         self.most_tasks = most_tasks
         self._taken = 0  # tasks that it has claimed and not given back unrun
@@ -105,7 +107,7 @@ class Dispatcher(Service):
         if time.monotonic() >= self._reconcile_at:
             self._release_unknown(owner)
         if self._met_damage:
-            endings.set_aside(self.store)
+            endings.set_aside(self.store, announce=self.announce)
             self._met_damage = False
         is_growing = self._grow()
         room = self._room() if self._is_hungry() else 0
@@ -176,7 +178,7 @@ class Dispatcher(Service):
         held = self.store.held(owner.id)
         known = {execution.key for execution in self.pool.executions}
         if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
-            endings.release(self.store, unknown)
+            endings.release(self.store, unknown, announce=self.announce)
         ended = time.monotonic()
         self._reconcile_at = ended + max(conf.worker.LEASE_SECONDS, rest_after(ended - began))
 

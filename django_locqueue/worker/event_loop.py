@@ -121,8 +121,8 @@ class EventLoop:
         loop.close()
 
     def _accept(self, execution: Execution) -> None:
-        while self._waiting and self._waiting[0].outcome is not None:  # withdrawn; a loop that is full for hours
-            self._waiting.popleft()  # must not gather them
+        while self._waiting and self._waiting[0].ended:  # withdrawn; a loop that is full for hours must not gather them
+            self._waiting.popleft()
         self._waiting.append(execution)
         self._fill()
 

@@ -18,6 +18,7 @@ class StopReason(StrEnum):
     SHUTDOWN = "the worker is shutting down"
     CANCELLED = "it was cancelled"
     LEASE_LOST = "it was taken from this worker"
+    GIVEN_UP = "its timeout is over"
 
 
 @dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.db import Error
+from django.db import Error, InterfaceError, OperationalError
 from django.utils import timezone
 
 from django_locqueue import compat, registry
@@ -89,8 +89,8 @@ class Executor:
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
-        close_cut_connections()
         try:
+            close_cut_connections()
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.
             # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
@@ -171,23 +171,27 @@ class Executor:
 
     def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
-        claimed, options, performing = execution.claimed, call.plan.options, False
+        claimed, options, step = execution.claimed, call.plan.options, "begin"
         refused: list[BaseException] = []  # by the database, of what the function sent within our transaction
         try:
             with self.store.transaction(), self.store.connection.execute_wrapper(_noting(refused)):
-                performing = True
+                step = "perform"
                 value = self._call(execution, call)
-                performing = False
+                step = "ack"
                 outcome = self._with_retention(execution, self.normalise(options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
                 if written is None:
                     raise LeaseLost(f"#{claimed.id} was taken from this worker; its work is rolled back.")
+                step = "commit"
         except BaseException as error:
-            ours = not performing or any(error is each for each in refused)
+            ours = step != "perform" or any(error is each for each in refused)
             refused.clear()  # no ring
-            if ours and isinstance(error, Error) and self.store.is_transient(error):
+            # Of a database that is away when we begin or commit the task knows nothing. If the commit has succeeded and
+            # its answer was lost, what is written here is refused.
+            is_away = step in ("begin", "commit") and isinstance(error, OperationalError | InterfaceError)
+            if is_away or (ours and isinstance(error, Error) and self.store.is_transient(error)):
                 # A deadlock's victim, a lock that was busy: the whole transaction is to be repeated, which only we
                 # can. Not so an error of another database, or one that the function made up.
                 logger.warning("%s #%d runs again: %s", claimed.name, claimed.id, describe(error))
@@ -263,7 +267,7 @@ class Executor:
             clean_connections()
 
     def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
-        if execution.result is None or outcome.by_request:  # it never began, or its row knows the reason
+        if execution.began is None or outcome.by_request:  # its row knows the reason
             try:
                 stored = self.backend.get_result(str(execution.claimed.id))
             except (compat.TaskResultDoesNotExist, Error):

@@ -32,6 +32,7 @@ class Maintenance(Service):
         on_ready: Callable[[], None],
         may_rescue: Callable[[], bool] = lambda: True,
         each_pass: Callable[[], None] = lambda: None,
+        announce: endings.Announce = endings.at_once,
     ) -> None:
         super().__init__()
         self.store = store
@@ -40,6 +41,7 @@ class Maintenance(Service):
         self.on_ready = on_ready
         self.may_rescue = may_rescue
         self.each_pass = each_pass
+        self.announce = announce
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = 0.0
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
@@ -67,7 +69,7 @@ class Maintenance(Service):
         if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
         began = time.monotonic()
-        rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now)
+        rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now, announce=self.announce)
         ended = time.monotonic()
         self._next_rescue = ended + max(self.sweep_seconds * random.uniform(0.8, 1.2), rest_after(ended - began))
         if rescued:

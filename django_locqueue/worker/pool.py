@@ -112,7 +112,7 @@ class Pool:
 
     @property
     def free_async(self) -> int:
-        return self.async_concurrency - len(self._on_loop)
+        return self.async_concurrency - len(self._on_loop) - len(self._stuck_on_loop)
 
     def is_async(self, task: Claimed) -> bool:
         """Whether it is known to run on the event loop."""

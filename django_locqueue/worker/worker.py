@@ -104,6 +104,7 @@ class Worker:
             give_back=self.acker.put,
             is_ending=self.acker.has,
             is_suspect=self.executor.is_suspect,
+            announce=self.announcer.put_one,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
             most_tasks=options.limits.tasks,
@@ -115,6 +116,7 @@ class Worker:
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self.heartbeat.look_for_cancelled,
+            announce=self.announcer.put_one,
         )
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):
@@ -307,6 +309,7 @@ class Worker:
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
         if self.pool.give_up(execution, self.executor.give_up(execution)):
+            execution.ask_to_stop(StopReason.GIVEN_UP)
             logger.error(
                 "%s #%d does not end after its timeout; its thread is left alone, and another takes its slot.",
                 execution.claimed.name,
@@ -330,9 +333,9 @@ class Worker:
         for execution in executions:
             outcome = execution.outcome
             if outcome is not None and outcome.kind in _AGAIN:
-                if execution.written == State.READY:
+                if execution.written == State.READY and outcome.kind is not Kind.RELEASED:
                     self.dispatcher.wake()
-                elif outcome.delay < SOON_SECONDS:
+                elif execution.written == State.SCHEDULED and outcome.delay < SOON_SECONDS:
                     self.maintenance.wake()
         self.announcer.put([partial(self._announce, execution) for execution in executions])
 
@@ -355,7 +358,7 @@ class Worker:
             signal.send_robust(sender, claimed=claimed, outcome=outcome)
 
 
-_AGAIN = (Kind.RETRIED, Kind.SNOOZED)
+_AGAIN = (Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED)
 _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 

@@ -10,7 +10,7 @@ from django_locqueue.models import Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
-from tests.store.rows import ERROR, NOW, ago, attempts, changed, claim_one, later, outcome, row, running, state
+from tests.store.rows import ERROR, NOW, ago, attempts, changed, claim_one, enqueue, later, outcome, row, running, state
 
 KINDS = list(Kind)
 
@@ -239,6 +239,14 @@ def test_a_refused_outcome_does_not_hold_up_its_batch(store: Store, owner: Owner
     taken_away(store, late, how)
     ended = [(tasks[0], outcome(Kind.SUCCESSFUL)), (late, outcome(Kind.SUCCESSFUL)), (tasks[1], outcome(Kind.FAILED))]
     assert store.ack(ended).keys() == {task.key for task in tasks}
+
+
+def test_a_live_and_a_stale_claim_of_one_task_in_one_batch_are_told_apart(store: Store, owner: Owner):
+    enqueue(store)
+    stale = claim_one(store, owner)
+    store.release([stale])
+    live = claim_one(store, owner)
+    assert set(store.ack([(live, outcome(Kind.SUCCESSFUL)), (stale, outcome(Kind.SUCCESSFUL))])) == {live.key}
 
 
 def test_a_stale_release_is_refused(store: Store, owner: Owner):

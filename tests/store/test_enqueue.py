@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django_locqueue.models import Task
 from django_locqueue.policies import payload
 from django_locqueue.store import Store
+from tests import tasks
 from tests.store.races import in_thread
 from tests.store.rows import call, enqueue, row
 
@@ -98,6 +99,13 @@ def test_many_are_stored_in_order_by_few_statements(store: Store, count: int, st
     assert [each.id for each in enqueued] == sorted(names)
     wanted = min(statements, 1) if connection.vendor == "postgresql" else statements  # COPY takes any number
     assert sum(query["sql"].lstrip().startswith(("INSERT", "COPY")) for query in queries) == wanted
+
+
+@pytest.mark.parametrize("count", [1, 150])
+def test_a_whole_number_of_any_type_is_a_priority(store: Store, count: int):
+    priority: Any = 5.0
+    results = tasks.add.using(priority=priority).enqueue_many([((number,), {}) for number in range(count)])
+    assert [row(int(result.id))["priority"] for result in results] == [5] * count
 
 
 def test_many_keep_every_value_to_the_character(store: Store):

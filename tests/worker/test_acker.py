@@ -45,6 +45,23 @@ def test_nothing_to_write_needs_no_statement(stage):
     assert stage.store.writes == []
 
 
+def test_two_that_end_at_the_same_moment_leave_it_not_asleep(stage, monkeypatch):
+    stage.busy = 5
+    woken = []
+    monkeypatch.setattr(stage.acker, "wake", lambda: woken.append(1))
+
+    class Both(type(stage.acker._ended)):
+        def append(self, execution):
+            super().append(execution)
+            if len(self) == 1:
+                stage.acker.put(ended(2))  # another slot, before this one has gone on
+
+    stage.acker._ended = Both()
+    stage.acker.run_once()
+    stage.acker.put(ended(1))
+    assert (stage.acker.pending, bool(woken)) == (2, True)
+
+
 def test_many_outcomes_are_one_write(stage):
     for id in range(5):
         stage.acker.put(ended(id))

@@ -343,6 +343,24 @@ def test_an_atomic_task_whose_statement_the_database_gave_up_is_released(monkeyp
     assert execution.outcome.kind is Kind.RELEASED
 
 
+@pytest.mark.parametrize(("step", "where"), [("begin", "_start_transaction_under_autocommit"), ("commit", "_commit")])
+def test_an_atomic_task_is_not_charged_for_a_database_that_is_away_when_it_begins_or_commits(monkeypatch, step, where):
+    result = tasks.create_group_atomically.enqueue("later")
+
+    def run():
+        execution = Execution(claim_next())
+        with monkeypatch.context() as patch:
+            if step == "begin":
+                patch.setattr(type(our_backend().store), "transaction", raising(OperationalError("refused")))
+            else:
+                patch.setattr(connection, where, raising(InterfaceError("the connection is lost")))
+            Executor(our_backend()).run(execution)
+        return execution.outcome
+
+    assert in_thread(run).kind is Kind.RELEASED
+    assert row(result).error_class == ""
+
+
 def test_an_error_that_an_atomic_task_made_up_fails_it():
     assert outcome_of(tasks.raise_what_a_database_says, "database is locked").kind is Kind.FAILED
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_locqueue import signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.service import Service
+from django_locqueue.store import Rescued
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.announcer import MOST_WAITING, Announcer
 from django_locqueue.worker.execution import Execution, StopReason
@@ -107,6 +108,23 @@ def test_what_no_loop_may_survive_ends_it_and_is_seen(started, caplog):
 
 class MemoryErrorOfTheLoop(BaseException):
     pass
+
+
+def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(maintenance, monkeypatch):
+    told = []
+    monkeypatch.setattr(maintenance, "announce", told.append)
+    heard = []
+    rescued = Rescued(1, State.READY, "w", 1, "default")
+    monkeypatch.setattr(type(maintenance.store), "rescue", lambda *args, **options: [rescued])
+    signals.task_rescued.connect(lambda **news: heard.append(news["task_id"]), weak=False, dispatch_uid="heard")
+    try:
+        maintenance._rescue(None)
+        assert heard == []
+        for tell in told:
+            tell()
+    finally:
+        signals.task_rescued.disconnect(dispatch_uid="heard")
+    assert heard == [1]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -199,3 +199,9 @@ def test_a_child_whose_supervisor_is_gone_leaves():
     worker = a_worker(table=table)
     assert worker.run() == 0
     assert table.worker_id == worker.heartbeat.row.pk
+
+
+@pytest.mark.parametrize("option", ["--queue", "--exclude-queue"])
+def test_an_empty_list_of_queues_is_refused(option):
+    with pytest.raises(CommandError, match=f"{option} must name at least one queue, got ' , '"):
+        call_command("runqueue", option, " , ")

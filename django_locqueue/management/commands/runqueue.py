@@ -39,8 +39,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
-        add("--queue", "--queues", default="", metavar="a,b", help="serve these queues only")
-        add("--exclude-queue", "--exclude-queues", default="", metavar="c", help="serve all but these")
+        add("--queue", "--queues", metavar="a,b", help="serve these queues only")
+        add("--exclude-queue", "--exclude-queues", metavar="c", help="serve all but these")
         add("--threads", metavar="N|MIN-MAX", help=f"tasks at once (default {conf.worker.THREADS})")
         add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
@@ -213,8 +213,8 @@ class Command(BaseCommand):
             name=name,
             threads=threads,
             grace_seconds=grace,
-            queues=_names(options["queue"]),
-            exclude_queues=_names(options["exclude_queue"]),
+            queues=_names("--queue", options["queue"]),
+            exclude_queues=_names("--exclude-queue", options["exclude_queue"]),
             drain=options["drain"],
             limits=_limits(options),
             heartbeat_file=_heartbeat_file(options["heartbeat_file"]),
@@ -278,5 +278,8 @@ def _heartbeat_file(name: str) -> HeartbeatFile | None:
     return HeartbeatFile(path)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))
+def _names(option: str, text: str | None) -> tuple[str, ...]:
+    names = tuple(name for part in (text or "").split(",") if (name := part.strip()))
+    if text is not None and not names:
+        raise CommandError(f"{option} must name at least one queue, got {text!r}. Leave it out to serve all.")
+    return names
