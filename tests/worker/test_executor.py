@@ -353,7 +353,7 @@ def test_an_atomic_task_is_not_charged_for_a_database_that_is_away_when_it_begin
             if step == "begin":
                 patch.setattr(type(our_backend().store), "transaction", raising(OperationalError("refused")))
             else:
-                patch.setattr(connection, where, raising(InterfaceError("the connection is lost")))
+                patch.setattr(connection, where, raising(OperationalError("the connection is lost")))
             Executor(our_backend()).run(execution)
         return execution.outcome
 
