@@ -51,11 +51,9 @@ def rescue(
     return rescued
 
 
-def give_up_worker(store: Store, worker_id: int, *, running: Collection[Key], max_crashes: int) -> list[Rescued]:
+def give_up_worker(store: Store, worker_id: int, *, begun: Collection[Key], max_crashes: int) -> list[Rescued]:
     """Take back at once what a worker had whose death was seen; see ``Store.give_up_worker``."""
-    rescued = store.give_up_worker(
-        worker_id, running=running, max_crashes=max_crashes, by_backend=registry.crash_limits()
-    )
+    rescued = store.give_up_worker(worker_id, begun=begun, max_crashes=max_crashes, by_backend=registry.crash_limits())
     announce_rescued(store, rescued)
     return rescued
 

@@ -178,6 +178,12 @@ async def speak(language: str) -> str:
 
 
 @task
+async def cancel_others() -> None:
+    for each in asyncio.all_tasks() - {asyncio.current_task()}:
+        each.cancel()
+
+
+@task
 async def tell_language() -> str:
     return str(await sync_to_async(translation.get_language)())
 

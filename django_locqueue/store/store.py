@@ -18,26 +18,26 @@ class Store(Enqueuing, SettingAside, Controlling):
         self,
         worker_id: int,
         *,
-        running: Collection[Key],
+        begun: Collection[Key],
         max_crashes: int,
         by_backend: Mapping[str, int] = MappingProxyType({}),
     ) -> list[Rescued]:
         """Take back at once what a worker had whose death was seen.
 
-        The claims in ``running`` are charged a crash; what it had claimed and not begun, or had done without having
-        stored the outcome, goes back free. Of the latter only those are returned that somebody had cancelled, so that
-        they ended here.
+        The claims in ``begun`` are charged a crash, also those that had ended without having their outcome stored: they
+        run again, and perhaps one of them has killed it. What it had claimed and not begun goes back free. Of the
+        latter only those are returned that somebody had cancelled, so that they ended here.
         """
-        ended = self._give_back(worker_id, running)
+        ended = self._give_back(worker_id, begun)
         self.stop_worker(worker_id)
         # A claim that the dead process had sent may have committed since.
-        ended += self._give_back(worker_id, running)
+        ended += self._give_back(worker_id, begun)
         return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend)
 
-    def _give_back(self, worker_id: int, running: Collection[Key]) -> list[Rescued]:
-        """Release what a dead worker holds and does not run, until nothing of it is left."""
+    def _give_back(self, worker_id: int, begun: Collection[Key]) -> list[Rescued]:
+        """Release what a dead worker holds and had not begun, until nothing of it is left."""
         ended: list[Rescued] = []
-        while waited := [task for task in self.held(worker_id) if task.key not in running]:
+        while waited := [task for task in self.held(worker_id) if task.key not in begun]:
             written = self.release(waited)
             ended += [
                 Rescued(task.id, State.CANCELLED, task.worker_name, task.crashes, task.backend_alias)

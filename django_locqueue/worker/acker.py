@@ -12,7 +12,7 @@ from django_locqueue.exceptions import OutcomeRefused
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service, describe
-from django_locqueue.store import Claimed, Key, Store
+from django_locqueue.store import Key, Store
 from django_locqueue.worker.execution import Execution
 
 TRIES = 3  # of a batch; then each outcome is written by itself
@@ -43,9 +43,9 @@ class Acker(Service):
         if self._rests or len(self._ended) == BATCH or self.busy() <= 1:  # the caller's own still counts
             self.wake()
 
-    def has(self, task: Claimed) -> bool:
-        """Whether the task has ended and its outcome is not stored yet."""
-        return any(e.claimed.id == task.id and e.claimed.claim_no == task.claim_no for e in list(self._ended))
+    def ending(self) -> set[Key]:
+        """Return the tasks that have ended and whose outcome is not stored yet."""
+        return {execution.key for execution in list(self._ended)}
 
     @property
     def pending(self) -> int:

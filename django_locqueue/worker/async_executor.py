@@ -7,11 +7,11 @@ from functools import partial
 from asgiref.sync import sync_to_async
 
 from django_locqueue.exceptions import StopTask
-from django_locqueue.policies.outcome import Outcome
+from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import Executor
+from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
 
 CANCEL_AGAIN_SECONDS = 5.0  # asgiref swallows a cancellation that comes while a thread works for the task
 
@@ -27,9 +27,15 @@ class AsyncExecutor:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
             outcome = await self._run(execution)
+        except asyncio.CancelledError:
+            return self.not_begun(execution)
         except BaseException as error:
             outcome = self.executor.fault(execution, error)
         self.executor.end(execution, outcome)
+
+    def not_begun(self, execution: Execution) -> None:
+        """Another task has cancelled it before it could begin: it goes back uncharged."""
+        self.executor.end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
 
     async def _run(self, execution: Execution) -> Outcome:
         # On a thread only what may use the database: receivers of signals, and the errors of earlier tries.

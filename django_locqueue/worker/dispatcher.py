@@ -7,7 +7,7 @@ from datetime import datetime
 from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service, rest_after
-from django_locqueue.store import Claimed, Store
+from django_locqueue.store import Claimed, Key, Store
 from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.claimer import Claimer
@@ -28,8 +28,8 @@ class Dispatcher(Service):
     """Polls fast just after work and slowly when idle.
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
-    ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``is_ending(task)``: its
-    outcome is known and waits to be stored. ``most_tasks``: it claims no more than that in all.
+    ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``ending()``:
+    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all.
     """
 
     name = "dispatcher"
@@ -40,7 +40,7 @@ class Dispatcher(Service):
         pool: Pool,
         owner: Callable[[], Owner | None],
         give_back: Callable[[Execution], None],
-        is_ending: Callable[[Claimed], bool],
+        ending: Callable[[], set[Key]],
         is_suspect: Callable[[Claimed], bool] = lambda task: task.crashes > 0,
         announce: endings.Announce = endings.at_once,
         *,
@@ -53,7 +53,7 @@ class Dispatcher(Service):
         self.pool = pool
         self.owner = owner
         self.give_back = give_back
-        self.is_ending = is_ending
+        self.ending = ending
         self.is_suspect = is_suspect
         self.announce = announce
         self.claimer = Claimer(store, queues, exclude_queues)
@@ -175,9 +175,9 @@ class Dispatcher(Service):
         where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
         """
         began = time.monotonic()
-        held = self.store.held(owner.id)
-        known = {execution.key for execution in self.pool.executions}
-        if unknown := [task for task in held if task[:2] not in known and not self.is_ending(task)]:
+        # Before the database is asked: what is claimed is claimed on this thread, and what ends meanwhile was there.
+        known = {execution.key for execution in self.pool.executions} | self.ending()
+        if unknown := [task for task in self.store.held(owner.id) if task.key not in known]:
             endings.release(self.store, unknown, announce=self.announce)
         ended = time.monotonic()
         self._reconcile_at = ended + max(conf.worker.LEASE_SECONDS, rest_after(ended - began))

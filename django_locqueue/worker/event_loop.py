@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext
@@ -132,9 +133,10 @@ class EventLoop:
             if self.begin(execution, place):
                 # An empty context: what a task sets of language, time zone or context variables ends with it.
                 name = f"{execution.claimed.name} #{execution.claimed.id}"
-                asyncio.get_running_loop().create_task(
+                task = asyncio.get_running_loop().create_task(
                     self._run(execution, place), name=name, context=contextvars.Context()
                 )
+                task.add_done_callback(partial(self._done, execution, place), context=contextvars.Context())
             else:
                 self._places.append(place)
 
@@ -150,10 +152,14 @@ class EventLoop:
             lane.leave()
             for task in started:  # what it started and did not await ends with it
                 task.cancel()
-            self._places.append(place)
-            # Not here: the next tasks would be taken for what this one has started.
-            asyncio.get_running_loop().call_soon(self._fill, context=contextvars.Context())
-            self.end(execution, place)
+
+    def _done(self, execution: Execution, place: int, task: "asyncio.Task[None]") -> None:
+        # A callback, since a task that is cancelled before its first step never enters its function.
+        if not execution.ended:
+            self.executor.not_begun(execution)
+        self._places.append(place)
+        self._fill()
+        self.end(execution, place)
 
 
 async def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

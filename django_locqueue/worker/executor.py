@@ -190,7 +190,8 @@ class Executor:
             refused.clear()  # no ring
             # Of a database that is away when we begin or commit the task knows nothing. If the commit has succeeded and
             # its answer was lost, what is written here is refused.
-            is_away = step in ("begin", "commit") and isinstance(error, OperationalError | InterfaceError)
+            is_lost = step in ("begin", "commit") or (step == "ack" and self.store.connection.connection is None)
+            is_away = is_lost and isinstance(error, OperationalError | InterfaceError)
             if is_away or (ours and isinstance(error, Error) and self.store.is_transient(error)):
                 # A deadlock's victim, a lock that was busy: the whole transaction is to be repeated, which only we
                 # can. Not so an error of another database, or one that the function made up.

@@ -168,8 +168,12 @@ class Pool:
     @property
     def stuck(self) -> int:
         """Threads that are still in a task which was given up; the event loop is one if nothing else can run on it."""
+        return self.stuck_threads + (self._loop.is_blocked and bool(self._stuck_on_loop))
+
+    @property
+    def stuck_threads(self) -> int:
         self._stuck = [thread for thread in self._stuck if thread.is_alive()]
-        return len(self._stuck) + (self._loop.is_blocked and bool(self._stuck_on_loop))
+        return len(self._stuck)
 
     def give_up(self, execution: Execution, end: Execution) -> bool:
         """Let ``end`` be the end of a task that does not end, and give its slot to a new thread. False: it has ended.
@@ -224,7 +228,7 @@ class Pool:
         execution.ident = threading.get_ident()
         self._slots[execution.key] = slot
         if self.table is not None:
-            self.table.mark(slot, execution.key)
+            self.table.begin(slot, execution.key)
         return True
 
     def _end(self, execution: Execution, slot: int) -> bool:
@@ -236,7 +240,7 @@ class Pool:
 
     def _finish(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
-            self.table.mark(slot)
+            self.table.end(slot, execution.key)
         self.on_end(execution)
         self.ended += 1
         if slot < MOST_THREADS:

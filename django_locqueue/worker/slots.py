@@ -1,13 +1,15 @@
-"""A small table in shared memory: which tasks a worker process really runs at this moment.
+"""A small table in shared memory: which tasks a worker process runs at this moment, and which it ran of late.
 
 The process writes it as its threads and its event loop begin and end tasks; its supervisor reads it when the process
-has died. Only those tasks are charged a crash; what was claimed and waited goes back free.
+has died. Only those tasks are charged a crash whose function has begun and whose outcome is not stored; what was
+claimed and waited goes back free.
 """
 
 import mmap
 import os
 import struct
 import tempfile
+from itertools import count
 from typing import Any
 
 from django_locqueue.store import Key
@@ -18,7 +20,9 @@ NOTHING: Key = (0, 0)
 MOST_THREADS = 512  # of one process
 MOST_ASYNC = 10_000  # tasks on its event loop
 CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
+MOST_ENDED = 4096  # tasks of late: more than wait for the acker
 _SLOTS = 4 * _number.size  # where they begin
+_ENDED = _SLOTS + _entry.size * CAPACITY
 
 
 def _number_at(place: int) -> Any:
@@ -34,18 +38,20 @@ def _number_at(place: int) -> Any:
 
 
 class SlotTable:
-    """``mark(slot, key)`` when a task begins, without a key when it ends. ``worker_id``: the process's worker row.
+    """``begin(slot, key)`` when a task begins, ``end(slot, key)`` when it ends.
 
-    ``parent``: the pid of the supervisor that reads it. ``pulse`` grows while Python code can run in the process, and
-    is 0 before and after its service; ``beats`` grows with each heartbeat; ``retiring``: it leaves to be replaced.
+    ``worker_id``: the process's worker row. ``parent``: the pid of the supervisor that reads it. ``pulse`` grows while
+    Python code can run in the process, and is 0 before and after its service; ``beats`` grows with each heartbeat;
+    ``retiring``: it leaves to be replaced.
     """
 
-    SIZE = _SLOTS + _entry.size * CAPACITY
+    SIZE = _ENDED + _entry.size * MOST_ENDED
 
     def __init__(self, descriptor: int, parent: int = 0) -> None:
         self.descriptor = descriptor
         self.parent = parent
         self._memory = mmap.mmap(descriptor, self.SIZE)
+        self._ends = count()
 
     @classmethod
     def create(cls) -> "SlotTable":
@@ -60,11 +66,19 @@ class SlotTable:
     beats = _number_at(2)
     retiring = _number_at(3)
 
-    def mark(self, slot: int, key: Key = NOTHING) -> None:
+    def begin(self, slot: int, key: Key) -> None:
         _entry.pack_into(self._memory, _SLOTS + slot * _entry.size, *key)
+
+    def end(self, slot: int, key: Key) -> None:
+        _entry.pack_into(self._memory, _ENDED + next(self._ends) % MOST_ENDED * _entry.size, *key)
+        _entry.pack_into(self._memory, _SLOTS + slot * _entry.size, *NOTHING)
 
     def running(self) -> set[Key]:
         """Return the keys of the tasks that run. One that a death has torn names no claim, and nobody is charged."""
+        return set(_entry.iter_unpack(self._memory[_SLOTS:_ENDED])) - {NOTHING}
+
+    def begun(self) -> set[Key]:
+        """Return the keys of those that run, and of those that ended of late: their outcomes may not be stored."""
         return set(_entry.iter_unpack(self._memory[_SLOTS:])) - {NOTHING}
 
     def clear(self) -> None:

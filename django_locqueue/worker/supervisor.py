@@ -18,6 +18,7 @@ from django.utils.autoreload import get_child_arguments
 
 from django_locqueue import conf, endings
 from django_locqueue.connections import close_connections
+from django_locqueue.service import describe
 from django_locqueue.store import Key, Store
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.shutdown import within
@@ -29,6 +30,7 @@ TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child its table's descriptor a
 LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
+DRAIN_PAUSE_SECONDS = 1.0  # at most while a queue is drained: somebody waits for the end
 STARVED_SECONDS = 1.0  # between two looks
 RESCUE_SECONDS = 5.0  # what a database gets that hangs, before the other children are looked after again
 
@@ -141,7 +143,7 @@ class Supervisor:
         # Also one that left with a code of its own: a task may have called os._exit.
         left_by_itself = code >= 0 and not child.table.running()
         retired = code == 0 and bool(child.table.retiring)
-        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.running(), code))
+        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
         if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
             told = len(self.received) == 1 and -code in self.received
@@ -152,15 +154,18 @@ class Supervisor:
             return 0
         young = time.monotonic() - child.began < YOUNG_SECONDS
         child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
-        child.start_at = time.monotonic() + child.pause
-        logger.warning("A worker process ended with %d; another starts in %.1f s.", code, child.pause)
+        pause = min(child.pause, DRAIN_PAUSE_SECONDS) if self.drain else child.pause
+        child.start_at = time.monotonic() + pause
+        logger.warning("A worker process ended with %d; another starts in %.1f s.", code, pause)
         return 0
 
-    def _rescue(self, worker_id: int, running: set[Key], code: int) -> None:
+    def _rescue(self, worker_id: int, begun: set[Key], code: int) -> None:
         try:
-            endings.give_up_worker(self.store, worker_id, running=running, max_crashes=self.max_crashes)
-        except Error:
-            logger.exception("A worker process died (%d); its tasks are taken back when its lease is over.", code)
+            endings.give_up_worker(self.store, worker_id, begun=begun, max_crashes=self.max_crashes)
+        except Error as error:
+            logger.error(
+                "A worker process died (%d); its tasks are taken back when its lease is over: %s", code, describe(error)
+            )
         finally:
             close_connections()
 

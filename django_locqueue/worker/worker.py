@@ -102,7 +102,7 @@ class Worker:
             self.pool,
             owner=lambda: self.heartbeat.owner,
             give_back=self.acker.put,
-            is_ending=self.acker.has,
+            ending=self.acker.ending,
             is_suspect=self.executor.is_suspect,
             announce=self.announcer.put_one,
             queues=options.queues,
@@ -174,7 +174,7 @@ class Worker:
             if dead or self.pool.dead_threads:
                 logger.critical("Leaving, because this stopped: %s.", ", ".join(dead) or "a thread of the pool")
                 return False
-            if self.pool.stuck and (self.options.table is not None or self.pool.stuck >= self.pool.size):
+            if self.pool.stuck and (self.options.table is not None or self.pool.stuck_threads >= self.pool.size):
                 return self._leave_stuck()
             if why := self.options.limits.reached(tasks=self.dispatcher.ended, seconds=time.monotonic() - began):
                 logger.info("Leaving, because %s.", why)
@@ -199,8 +199,7 @@ class Worker:
 
     def _leave_stuck(self) -> bool:
         """Where a supervisor starts another, one lost thread is enough; else the process goes on until it has none."""
-        stuck, size = self.pool.stuck, self.pool.size
-        logger.critical("Leaving, because %d of %d threads are stuck in tasks that do not end.", stuck, size)
+        logger.critical("Leaving, because %d tasks do not end, and keep their threads.", self.pool.stuck)
         return self._retire() and self.options.table is not None
 
     def _say_idle(self) -> None:

@@ -142,7 +142,7 @@ def test_what_a_dead_worker_had_not_begun_and_somebody_cancelled_has_finished(fi
     worker = store.register_worker("dead", lease=60)
     store.claim(Owner(worker.pk, worker.name), 1)
     result.cancel("why")
-    endings.announce_rescued(our_backend().store, store.give_up_worker(worker.pk, running=(), max_crashes=3))
+    endings.announce_rescued(our_backend().store, store.give_up_worker(worker.pk, begun=(), max_crashes=3))
     assert [told.errors[-1].exception_class for _, told, _ in finished] == [Cancel]
 
 

@@ -53,7 +53,7 @@ def test_only_what_ran_in_a_dead_process_is_charged_a_crash():
     ran, waited = tasks.add.enqueue(1), tasks.add.enqueue(2)
     first, _ = store.claim(Owner(dead.pk, dead.name), 2)
     assert first.id == int(ran.id)
-    store.give_up_worker(dead.pk, running={first.key}, max_crashes=3)
+    store.give_up_worker(dead.pk, begun={first.key}, max_crashes=3)
     assert [(row(result).state, row(result).crashes, row(result).attempt) for result in (ran, waited)] == [
         (State.READY, 1, 1),
         (State.READY, 0, 0),

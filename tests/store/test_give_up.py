@@ -32,7 +32,7 @@ def test_a_claim_that_commits_after_the_first_look_goes_back_free(
         stop(worker_id)
 
     monkeypatch.setattr(store, "stop_worker", stop_worker)
-    store.give_up_worker(owner.id, running={ran.key}, max_crashes=3)
+    store.give_up_worker(owner.id, begun={ran.key}, max_crashes=3)
     assert_is(ran, CHARGED)
     assert_is(waited, FREE)
     assert_is(late[0], FREE)
@@ -41,7 +41,7 @@ def test_a_claim_that_commits_after_the_first_look_goes_back_free(
 def test_an_earlier_claim_of_the_same_task_is_not_charged(store: Store, owner: Owner):
     store.enqueue(call())
     [task] = store.claim(owner, 1)
-    store.give_up_worker(owner.id, running={(task.id, task.claim_no - 1)}, max_crashes=3)
+    store.give_up_worker(owner.id, begun={(task.id, task.claim_no - 1)}, max_crashes=3)
     assert_is(task, FREE)
 
 

@@ -8,7 +8,7 @@ from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.worker import acker as module
 from django_locqueue.worker.acker import BATCH, TRIES, Acker
-from tests.worker.fakes import FakeStore, claimed, ended
+from tests.worker.fakes import FakeStore, ended
 
 
 class Stage:
@@ -240,9 +240,7 @@ def test_each_outcome_is_told_once_when_the_database_goes_away_in_between(stage)
 
 def test_it_knows_whose_outcome_it_keeps(stage):
     stage.acker.put(ended(1))
-    assert stage.acker.has(claimed(1))
-    assert not stage.acker.has(claimed(1, claim_no=2))
-    assert not stage.acker.has(claimed(2))
+    assert stage.acker.ending() == {(1, 1)}
 
 
 def test_a_connection_that_comes_and_goes_makes_no_outcome_a_failure(stage):

@@ -79,7 +79,7 @@ def serve(store, passes=4):
         slots,
         lambda: Owner(worker.pk, worker.name),
         lambda execution: None,
-        lambda task: False,
+        set,
     )
     for _ in range(passes):
         dispatcher._pass()
@@ -150,7 +150,7 @@ def test_damage_in_finished_rows_does_not_hold_up_pruning(store, rows):
 def test_what_a_dead_worker_held_is_given_up_whatever_it_holds(store, rows):
     dead = store.register_worker("dead:1", lease=30)
     _, sound = rows(state="running", worker=dead, attempt=1, claim_no=1, worker_ids="dead:1\n")
-    endings.give_up_worker(store, dead.pk, running=[], max_crashes=3)
+    endings.give_up_worker(store, dead.pk, begun=[], max_crashes=3)
     assert states(sound) == {"ready"}
 
 

@@ -33,7 +33,7 @@ class Stage:
             self.pool,
             owner=lambda: self.owner,
             give_back=self.given_back.append,
-            is_ending=lambda task: False,
+            ending=set,
         )
         self.pool.start()
 

@@ -298,3 +298,17 @@ def test_an_async_task_of_an_unknown_path_fails_as_others_do(stage):
     stage.pool.submit([claimed(99, task_path="tests.async_tasks.gone")])
     assert stage.pool.wait_idle(10)
     assert stage.ended[-1].outcome.kind is Kind.FAILED
+
+
+def test_async_tasks_that_another_cancels_before_they_begin_go_back_uncharged(stage):
+    stage.know(async_tasks.cancel_others)
+    stage.know(async_tasks.tell_language)
+    submitted = threading.Event()
+    stage.pool._loop._loop.call_soon_threadsafe(submitted.wait, 10)
+    stage.submit(async_tasks.cancel_others)
+    keys = {stage.submit(async_tasks.tell_language) for _ in range(5)}
+    submitted.set()
+    assert stage.pool.wait_idle(10)
+    kinds = {each.outcome.kind for each in stage.ended if each.key in keys}
+    assert kinds == {Kind.RELEASED}
+    assert len(stage.pool._loop._places) == 10

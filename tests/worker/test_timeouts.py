@@ -169,7 +169,7 @@ def test_a_worker_that_has_lost_every_thread_leaves_and_says_so(serving, caplog)
     worker = serving(threads=1)
     assert worker.code() == 1
     assert worker.is_stuck
-    assert "1 of 1 threads are stuck in tasks that do not end" in caplog.text
+    assert "1 tasks do not end, and keep their threads" in caplog.text
     assert not Task.objects.running().exists()
 
 
