@@ -28,7 +28,8 @@ class AsyncExecutor:
         try:
             outcome = await self._run(execution)
         except asyncio.CancelledError:
-            return self.not_begun(execution)
+            self.not_begun(execution)
+            return
         except BaseException as error:
             outcome = self.executor.fault(execution, error)
         self.executor.end(execution, outcome)
