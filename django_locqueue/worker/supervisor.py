@@ -140,8 +140,8 @@ class Supervisor:
     def _ended(self, child: Child, code: int) -> int:
         """Take back what a dead child had, and plan its successor. Return the exit code to be reported."""
         child.process = None
-        # Also one that left with a code of its own: a task may have called os._exit.
-        left_by_itself = code >= 0 and not child.table.running()
+        # Not one that ended with a code in the midst of its service: a task may have called os._exit.
+        left_by_itself = code >= 0 and not child.table.pulse and not child.table.running()
         retired = code == 0 and bool(child.table.retiring)
         within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
         if self.received or (self.drain and left_by_itself and not retired):

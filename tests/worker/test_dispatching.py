@@ -322,3 +322,24 @@ def test_what_was_heard_does_not_go_before_what_is_already_waiting(stage):
     stage.dispatcher.hear("mail")
     stage.dispatcher.run_once()
     assert "mail" not in stage.store.claimed_from
+
+
+def test_what_ends_while_the_database_is_asked_for_lost_answers_is_not_taken_for_lost(stage, monkeypatch):
+    stage.store.ready = [claimed(1), claimed(2)]
+    stage.dispatcher.run_once()
+
+    def held(worker_id):
+        stage.executor.gate.set()  # both end, and are written, before the answer is there
+        assert stage.pool.wait_idle(10)
+        return [claimed(1), claimed(2), claimed(3)]
+
+    monkeypatch.setattr(stage.store, "held", held)
+    stage.dispatcher._release_unknown(stage.owner)
+    assert [task.id for task in stage.store.released] == [3]
+
+
+def test_what_waits_to_be_written_is_not_taken_for_lost(stage):
+    stage.dispatcher.ending = lambda: {(1, 1)}
+    stage.store.running = [claimed(1), claimed(2)]
+    stage.dispatcher._release_unknown(stage.owner)
+    assert [task.id for task in stage.store.released] == [2]
