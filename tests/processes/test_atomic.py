@@ -1,13 +1,13 @@
 """``atomic=True``: what a task does to the database happens exactly once, whenever its worker is killed."""
 
 import random
-import threading
 
 import pytest
 
 from django_locqueue.models import State, Task, TaskAttempt
 from testproject.shop.models import Product
 from tests.faults.load import add_one
+from tests.processes import wait_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -19,8 +19,10 @@ def test_2000_tasks_that_add_1_add_2000_though_their_workers_are_killed(run_fast
     counter = Product.objects.create(price=0)
     add_one.enqueue_many([((counter.pk,), {}) for _ in range(TASKS)])
     workers = [run_fast_worker("-v", "0", env=NEVER_GIVE_UP) for _ in range(2)]
-    while Task.objects.pending().exists() or Task.objects.running().exists():
-        threading.Event().wait(random.uniform(0.1, 1))
+    while (done := Task.objects.successful().count()) < TASKS:
+        # In the midst of the work, however fast it is.
+        enough = min(done + random.randint(50, 250), TASKS)
+        wait_until(lambda enough=enough: Task.objects.successful().count() >= enough)
         victim = workers.pop(random.randrange(len(workers)))
         victim.kill()
         workers.append(run_fast_worker("-v", "0", env=NEVER_GIVE_UP))
