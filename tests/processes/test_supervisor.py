@@ -31,7 +31,7 @@ def test_its_processes_are_workers_of_their_own(supervisor):
 
 def test_a_stop_signal_lets_the_tasks_of_all_processes_finish(supervisor, ledger):
     results = [tasks.note_and_sleep.enqueue(ledger.path, 1) for _ in range(3)]
-    wait_until(lambda: Task.objects.running().count() == 3)
+    ledger.wait_for("start", times=3)  # what is claimed and has not begun would be given back
     supervisor.signal(signal.SIGTERM)
     assert supervisor.wait(20) == 0
     assert [row(result).state for result in results] == [State.SUCCESSFUL] * 3
