@@ -73,8 +73,9 @@ class SettingAside(Serving, Recovering):
                     last_attempted_at=self.time(now),
                 )
                 marks = ", ".join(["%s"] * len(ids))
-                for row in self.fetch(f"SELECT {CLAIMED_COLUMNS} FROM {TABLE} WHERE id IN ({marks})", list(ids)):
-                    _check(self._loaded(row))
+                rows = self.fetch(f"SELECT {CLAIMED_COLUMNS} FROM {TABLE} WHERE id IN ({marks})", list(ids))
+                for task in self._loaded(rows):
+                    _check(task)
                 transaction.set_rollback(True, using=self.alias)
         except DAMAGE as error:
             return error

@@ -10,7 +10,6 @@ from django.db import Error
 from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.base import repeated
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
@@ -45,17 +44,7 @@ class MySQLStore(Store):
                 raise RuntimeError(f"Stored {len(calls)} tasks, and found {len(stored)} of them from id {first} on.")
             return stored
 
-    @repeated
-    def claim_from(
-        self,
-        queue_name: str,
-        owner: Owner,
-        limit: int,
-        floor: int | None = None,
-        after: Mark | None = None,
-        now: datetime | None = None,
-    ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor, after)
+    def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)
         with self.transaction():
             rows = self.fetch(

@@ -11,10 +11,9 @@ from django.db import Error
 from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.base import repeated
 from django_locqueue.store.enqueue import COLUMNS
 from django_locqueue.store.notify import Notifying
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
@@ -89,17 +88,7 @@ class PostgreSQLStore(Notifying):
         )
         return "\t".join(before), "\t".join(after), state.value, run_after
 
-    @repeated
-    def claim_from(
-        self,
-        queue_name: str,
-        owner: Owner,
-        limit: int,
-        floor: int | None = None,
-        after: Mark | None = None,
-        now: datetime | None = None,
-    ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor, after)
+    def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)
         # A materialised CTE and not a sub-select: the planner may run a sub-select again and claim more than `limit`.
         # NO KEY UPDATE: the lock that an UPDATE of other columns takes, which foreign keys do not wait for.

@@ -109,7 +109,7 @@ class Serving(StoreBase):
         times = [clock.bounded_sql(self.connection, column) for column in Claimed._fields[-4:]]
         columns = ", ".join([*Claimed._fields[:-4], *times])
         rows = self.fetch(f"SELECT {columns} FROM {TABLE} WHERE state = 'running' AND worker_id = %s", [worker_id])
-        return [self._loaded(row) for row in rows]
+        return self._loaded(rows)
 
     def ready_queues(self) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
@@ -135,6 +135,11 @@ class Serving(StoreBase):
         ``after``: only those of the mark's priority behind it. What was claimed before it is still in the index while
         any transaction can see it as it was, and a claim from the head reads past all of it.
         """
+        picked, params = self._picked_sql(queue_name, limit, floor, after)
+        return self._claim_picked(picked, params, owner, now)
+
+    def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
+        """Lock what ``SELECT … {picked}`` finds, mark it and return it: each database has its own way."""
         raise NotImplementedError
 
     def _picked_sql(self, queue_name: str, limit: int, floor: int | None, after: Mark | None) -> tuple[str, list[Any]]:
@@ -157,13 +162,11 @@ class Serving(StoreBase):
 
     def _claimed(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
         """Return the rows as tasks, in the order of service: ``priority DESC, run_after, id``."""
-        load = self.load_time
-        tasks = [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
-        tasks.sort(key=_order)
-        return tasks
+        return sorted(self._loaded(rows), key=_order)
 
-    def _loaded(self, row: Sequence[Any]) -> Claimed:
-        return Claimed(*row[:-4], *map(self.load_time, row[-4:]))
+    def _loaded(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
+        load = self.load_time
+        return [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
 
     # -- outcomes
 

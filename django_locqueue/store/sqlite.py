@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
+from typing import Any
 
 from django.db import Error, transaction
 
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.base import repeated
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Claimed, Key
 
@@ -36,17 +36,7 @@ class SQLiteStore(Store):
     def is_transient(self, error: Error) -> bool:
         return "locked" in str(error)
 
-    @repeated
-    def claim_from(
-        self,
-        queue_name: str,
-        owner: Owner,
-        limit: int,
-        floor: int | None = None,
-        after: Mark | None = None,
-        now: datetime | None = None,
-    ) -> list[Claimed]:
-        picked, params = self._picked_sql(queue_name, limit, floor, after)
+    def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)
         rows = self.fetch(
             f"""
