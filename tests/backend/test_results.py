@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_locqueue import compat
 from django_locqueue.models import State, Task
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import make_ready, our_backend, row, run_next, run_one
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -133,7 +133,7 @@ def test_an_error_has_an_importable_class_and_the_whole_traceback():
 
 
 def test_attempts_are_the_workers_that_tried(tmp_path):
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
     for attempts in (1, 2, 3):
         if attempts > 1 and row(result).state == State.SCHEDULED:
             make_ready(result)
@@ -144,7 +144,7 @@ def test_attempts_are_the_workers_that_tried(tmp_path):
 
 
 def test_the_errors_of_earlier_tries_stay_after_success(tmp_path):
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
     run_next(3)
     result.refresh()
     assert [error.exception_class for error in result.errors] == [OSError, OSError]
@@ -153,7 +153,7 @@ def test_the_errors_of_earlier_tries_stay_after_success(tmp_path):
 
 
 def test_a_task_that_waits_for_its_next_try_is_ready_for_django():
-    result = run_one(tasks.fail_and_wait_30.enqueue())
+    result = run_one(retried_tasks.fail_and_wait_30.enqueue())
     assert (result.status, row(result).state, result.attempts) == (Status.READY, State.SCHEDULED, 1)
     assert result.finished_at is None
 
@@ -205,7 +205,7 @@ def test_a_queue_that_is_no_longer_allowed_can_be_read(settings):
         tasks.add,
         tasks.configured,
         tasks.plain,
-        tasks.fail_and_wait_30,
+        retried_tasks.fail_and_wait_30,
         tasks.configured.using(priority=9, queue_name="x", metadata={"a": [1]}),
     ],
     ids=["plain", "options", "django's own decorator", "with a lambda", "a variant"],
@@ -234,7 +234,7 @@ def test_the_result_of_a_function_that_is_gone_can_be_pickled(copy):
 
 
 def test_definitions_can_be_in_sets():
-    assert len({tasks.add, tasks.add.using(priority=0), tasks.configured, tasks.fail_and_wait_by_dict}) == 3
+    assert len({tasks.add, tasks.add.using(priority=0), tasks.configured, retried_tasks.fail_and_wait_by_dict}) == 3
 
 
 def test_a_waiting_task_can_be_cancelled():

@@ -7,7 +7,7 @@ import pytest
 
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import run_next, run_one
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,14 +91,14 @@ def test_the_finished_result_holds_the_error_and_the_times():
 
 def test_a_try_that_is_repeated_is_started_and_not_finished():
     with heard() as seen:
-        tasks.fail_and_wait_30.enqueue()
+        retried_tasks.fail_and_wait_30.enqueue()
         run_next()
     assert [name for name, _ in seen] == ["enqueued", "started"]
 
 
 def test_each_try_is_started(tmp_path):
     with heard(lambda result: result.attempts) as seen:
-        tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
+        retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
         run_next(3)
     assert seen == [("enqueued", 0), ("started", 1), ("started", 2), ("started", 3), ("finished", 3)]
 

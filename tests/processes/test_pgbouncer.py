@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from django_locqueue.models import State, Task, TaskAttempt
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.processes import wait_until
 from tests.processes.pgbouncer import POOLER, SERVER_CONNECTIONS, PgBouncer
 from tests.running import row
@@ -49,7 +49,7 @@ def test_tasks_of_all_kinds_end_as_they_should(pooled_worker, ledger):
     worker = pooled_worker("--threads", "6")
     good = tasks.echo.enqueue_many([((number,), {}) for number in range(300)])
     bad = tasks.fail.enqueue()
-    again = tasks.fail_until.enqueue(ledger.path, 3)
+    again = retried_tasks.fail_until.enqueue(ledger.path, 3)
     atomic = tasks.create_group_atomically.enqueue("pooled")
     delayed = tasks.add.using(run_after=timezone.now() + timedelta(seconds=0.5)).enqueue(1)
     wait_until(lambda: finished([*good, bad, again, atomic, delayed]), worker)

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from django_locqueue.models import Queue, State, Task, Worker
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
@@ -25,7 +25,7 @@ def test_a_worker_does_all_its_work_where_the_queue_is_written(run_worker, proje
     environment, alias = PROJECTS[project]
     done = tasks.create_group.enqueue("written")
     failed = tasks.fail.enqueue()
-    retried = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
+    retried = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
     soon = tasks.add.using(run_after=timezone.now() + timedelta(seconds=0.5)).enqueue(1)
     paused = tasks.configured.enqueue()
     our_backend().store.pause("mail")

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_locqueue import __version__
 from django_locqueue.models import State, Task, Worker
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.processes import environment, wait_until
 from tests.running import row
 
@@ -135,7 +135,11 @@ def test_a_quiet_worker_on_a_terminal_has_no_banner():
 
 
 def test_each_finished_task_is_a_line(run_fast_worker):
-    done, failed, retried = tasks.add.enqueue(1), tasks.fail.enqueue("the reason"), tasks.fail_and_wait_30.enqueue()
+    done, failed, retried = (
+        tasks.add.enqueue(1),
+        tasks.fail.enqueue("the reason"),
+        retried_tasks.fail_and_wait_30.enqueue(),
+    )
     worker = run_fast_worker("--drain")
     assert worker.wait() == 0
     for sentence in (

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_locqueue.models import State
 from django_locqueue.store import store_for
 from django_locqueue.store.notify import LISTENER, Notifier
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.processes import wait_until
 from tests.running import row
 
@@ -74,7 +74,7 @@ def test_a_task_that_is_due_soon_is_started(idle_worker):
 
 def test_a_task_that_is_tried_again_is_started(idle_worker, ledger):
     worker = idle_worker()
-    result = tasks.fail_until.enqueue(ledger.path, 3)
+    result = retried_tasks.fail_until.enqueue(ledger.path, 3)
     wait_until(lambda: row(result).state == State.SUCCESSFUL, worker)
 
 

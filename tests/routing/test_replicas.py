@@ -20,7 +20,7 @@ from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.accesslog.conftest import a_hit
 from tests.admin.conftest import LISTS, list_url, task_url
 from tests.running import make_ready, our_backend, row, run_next, run_one
@@ -40,7 +40,7 @@ def test_a_task_is_stored_read_cancelled_and_put_back_there(project, traffic):
 
 
 def test_a_task_runs_fails_and_is_tried_again_there(project, traffic, tmp_path):
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
     run_one(result)
     assert TaskAttempt.objects.get().task_id == int(result.id)
     if row(result).state == State.SCHEDULED:

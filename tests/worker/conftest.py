@@ -6,7 +6,7 @@ import pytest
 
 from django_locqueue.worker import worker as module
 from django_locqueue.worker.worker import WorkerOptions
-from tests import async_tasks, tasks
+from tests import async_tasks, tasks, timed_tasks
 from tests.running import our_backend
 
 
@@ -31,6 +31,7 @@ def serving():
     yield start
     tasks.gate.set()
     async_tasks.gate.open()
+    timed_tasks.held.set()
     for worker, thread in running:
         worker.request_stop()
         thread.join(20)

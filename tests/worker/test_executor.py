@@ -12,7 +12,7 @@ from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import claim_next, in_thread, our_backend, row, run_next, run_one
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,18 +35,18 @@ def test_a_task_that_raises_is_failed():
 
 
 def test_a_task_with_attempts_left_is_retried():
-    assert outcome_of(tasks.fail_and_wait_30).kind is Kind.RETRIED
+    assert outcome_of(retried_tasks.fail_and_wait_30).kind is Kind.RETRIED
 
 
 def test_a_task_that_snoozes_is_charged_no_attempt():
-    result = tasks.snooze.enqueue(60)
+    result = retried_tasks.snooze.enqueue(60)
     assert run_next()[0].outcome.kind is Kind.SNOOZED
     stored = row(result)
     assert (stored.state, stored.attempt, stored.worker_ids) == (State.SCHEDULED, 0, "")
 
 
 def test_a_task_that_gives_up_is_cancelled_and_failed_for_django():
-    result = run_one(tasks.give_up.enqueue("the order is gone"))
+    result = run_one(retried_tasks.give_up.enqueue("the order is gone"))
     assert row(result).state == State.CANCELLED
     assert result.status == compat.TaskResultStatus.FAILED
     assert "the order is gone" in result.errors[0].traceback
@@ -241,7 +241,7 @@ def heard(signal):
 @pytest.mark.parametrize("error", [OperationalError("the database is away"), InterfaceError("connection is closed")])
 def test_a_database_that_fails_before_the_task_begins_charges_no_attempt(monkeypatch, tmp_path, error):
     # The second try reads the errors of the first; the database is away just then.
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 2)
     run_next()
 
     def away(*args, **kwargs):

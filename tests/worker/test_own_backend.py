@@ -7,7 +7,7 @@ from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import claim_next, in_thread, our_backend, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,14 +26,14 @@ def test_the_wait_is_that_of_the_task_s_own_backend(two_backends):
     assert run_next()[0].outcome.delay == 1000
 
 
-@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, tasks.give_up])
+@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, retried_tasks.give_up])
 def test_what_the_task_s_own_backend_does_not_keep_is_gone_at_once(two_backends, definition):
     definition.using(backend="slow").enqueue(1)
     run_next()
     assert not Task.objects.exists()
 
 
-@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, tasks.give_up])
+@pytest.mark.parametrize("definition", [tasks.add, tasks.exit_with, retried_tasks.give_up])
 def test_what_it_keeps_stays(two_backends, definition):
     definition.enqueue(1)
     run_next()
@@ -61,9 +61,9 @@ def told():
     compat.task_finished.disconnect(receiver)
 
 
-@pytest.mark.parametrize("definition", [tasks.snooze, tasks.fail_and_wait_30])
+@pytest.mark.parametrize("definition", [retried_tasks.snooze, retried_tasks.fail_and_wait_30])
 def test_a_task_that_is_cancelled_where_it_would_wait_has_finished_for_django(told, definition):
-    result = definition.enqueue(60) if definition is tasks.snooze else definition.enqueue()
+    result = definition.enqueue(60) if definition is retried_tasks.snooze else definition.enqueue()
 
     def run():
         execution = Execution(claim_next())

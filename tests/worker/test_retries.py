@@ -4,7 +4,7 @@ import pytest
 
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import make_ready, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,7 @@ def outcome_of(definition, *args):
     ],
 )
 def test_a_backoff_gives_the_wait_and_a_broken_one_the_longest(name, seconds):
-    outcome = outcome_of(getattr(tasks, name))
+    outcome = outcome_of(getattr(retried_tasks, name))
     assert (outcome.kind, outcome.delay) == (Kind.RETRIED, seconds)
 
 
@@ -50,17 +50,17 @@ def test_no_number_of_attempts_overflows_the_wait(settings, tried, factor):
 
 @pytest.mark.parametrize(("after", "seconds"), [(60, 60), (0, 0), (-1, MAX), ("soon", MAX), (1e300, MAX), (True, MAX)])
 def test_a_task_may_say_when_to_try_again(after, seconds):
-    outcome = outcome_of(tasks.ask_for_retry, after)
+    outcome = outcome_of(retried_tasks.ask_for_retry, after)
     assert (outcome.kind, outcome.delay) == (Kind.RETRIED, seconds)
 
 
 def test_a_task_that_asks_for_a_retry_without_a_time_gets_the_backoff():
-    assert 0 < outcome_of(tasks.ask_for_retry).delay < 10
+    assert 0 < outcome_of(retried_tasks.ask_for_retry).delay < 10
 
 
 @pytest.mark.parametrize(("seconds", "delay"), [(60, 60), (0, 0), (-1, MAX), ("soon", MAX), (1e300, MAX), (None, MAX)])
 def test_a_snooze_waits_as_told_or_the_longest(seconds, delay):
-    outcome = outcome_of(tasks.snooze, seconds)
+    outcome = outcome_of(retried_tasks.snooze, seconds)
     assert (outcome.kind, outcome.delay) == (Kind.SNOOZED, delay)
 
 
@@ -68,18 +68,18 @@ def test_a_snooze_waits_as_told_or_the_longest(seconds, delay):
     ("name", "kind"), [("OSError", Kind.RETRIED), ("FileNotFoundError", Kind.RETRIED), ("ValueError", Kind.FAILED)]
 )
 def test_only_the_named_errors_and_their_kinds_are_tried_again(name, kind):
-    assert outcome_of(tasks.fail_with, name).kind is kind
+    assert outcome_of(retried_tasks.fail_with, name).kind is kind
 
 
 def test_a_retry_that_the_task_asks_for_needs_no_naming():
-    result = tasks.ask_for_retry.enqueue(0)
+    result = retried_tasks.ask_for_retry.enqueue(0)
     Task.objects.update(max_attempts=2)
     assert [execution.outcome.kind for execution in run_next(2)] == [Kind.RETRIED, Kind.FAILED]
     assert row(result).attempt == 2
 
 
 def test_the_last_attempt_fails():
-    result = tasks.fail_and_wait_30.enqueue()
+    result = retried_tasks.fail_and_wait_30.enqueue()
     run_next()
     make_ready(result)
     assert run_next()[0].outcome.kind is Kind.FAILED
@@ -87,7 +87,7 @@ def test_the_last_attempt_fails():
 
 
 def test_each_failed_try_leaves_its_traceback(tmp_path):
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 9)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 9)
     run_next(3)
     attempts = TaskAttempt.objects.filter(task_id=int(result.id)).order_by("number")
     assert [(attempt.number, attempt.error_message) for attempt in attempts] == [
@@ -99,7 +99,7 @@ def test_each_failed_try_leaves_its_traceback(tmp_path):
 
 
 def test_a_try_that_died_with_its_worker_is_not_charged():
-    result = tasks.fail_and_wait_30.enqueue()
+    result = retried_tasks.fail_and_wait_30.enqueue()
     Task.objects.update(attempt=1, crashes=1, worker_ids="dead:1\n")
     assert run_next()[0].outcome.kind is Kind.RETRIED
     assert row(result).attempt == 2

@@ -1,7 +1,6 @@
 """A task that runs too long is interrupted; one that does not obey loses its slot, and not the worker's."""
 
 import os
-import threading
 from dataclasses import replace
 
 import pytest
@@ -9,12 +8,10 @@ import pytest
 from django_locqueue import compat, signals
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import State, Task, TaskAttempt
-from django_locqueue.worker import worker as module
 from django_locqueue.worker.slots import SlotTable
-from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks, timed_tasks
 from tests.processes import wait_until
-from tests.running import our_backend, row, run_next, run_one
+from tests.running import row, run_next, run_one
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,30 +28,6 @@ def fast(settings):
     timed_tasks.held.set()
 
 
-@pytest.fixture
-def serving():
-    """Return a function that starts a worker in a thread; it is stopped after the test."""
-    running = []
-
-    def start(**options):
-        worker = module.Worker(
-            our_backend(), WorkerOptions(**{"name": "w", "threads": 1, "grace_seconds": 5, **options})
-        )
-        codes = []
-        thread = threading.Thread(target=lambda: codes.append(worker.run()), name="test-worker")
-        thread.start()
-        running.append((worker, thread))
-        worker.code = lambda: (thread.join(20), codes[0])[1]
-        return worker
-
-    yield start
-    timed_tasks.held.set()
-    for worker, thread in running:
-        worker.request_stop()
-        thread.join(20)
-        assert not thread.is_alive()
-
-
 def ends(result, state):
     wait_until(lambda: row(result).state == state)
     result.refresh()
@@ -63,7 +36,7 @@ def ends(result, state):
 
 def test_a_task_that_runs_too_long_is_failed_with_the_place_where_it_was(serving):
     result = timed_tasks.spin.enqueue()
-    serving()
+    serving(threads=1)
     [error] = ends(result, State.FAILED).errors
     assert error.exception_class_path == TIMEOUT
     assert "ran longer than its timeout of 0.2 s" in error.traceback
@@ -72,26 +45,26 @@ def test_a_task_that_runs_too_long_is_failed_with_the_place_where_it_was(serving
 
 def test_a_task_that_catches_its_timeout_and_returns_is_successful(serving):
     result = timed_tasks.give_in.enqueue()
-    serving()
+    serving(threads=1)
     assert ends(result, State.SUCCESSFUL).return_value == "tidied up"
 
 
 @pytest.mark.parametrize("definition", [timed_tasks.spin_and_retry, timed_tasks.ignore_and_retry], ids=["soft", "hard"])
 def test_a_timeout_is_tried_again_like_any_error(serving, definition):
     result = definition.enqueue()
-    serving()
+    serving(threads=1)
     assert ends(result, State.SCHEDULED).errors[0].exception_class_path == TIMEOUT
 
 
 def test_a_timeout_that_is_not_among_the_errors_to_retry_fails(serving):
     result = timed_tasks.spin_and_retry_others.enqueue()
-    serving()
+    serving(threads=1)
     ends(result, State.FAILED)
 
 
 def test_an_async_task_is_cancelled_at_its_deadline(serving):
     result = timed_tasks.sleep_async.enqueue()
-    serving()
+    serving(threads=1)
     [error] = ends(result, State.FAILED).errors
     assert error.exception_class_path == TIMEOUT
 
@@ -114,7 +87,7 @@ def test_the_backend_says_the_timeout_of_tasks_that_say_none(settings):
 
 
 def test_a_task_that_is_in_time_is_left_alone(serving):
-    worker = serving()
+    worker = serving(threads=1)
     results = [timed_tasks.in_time.enqueue() for _ in range(5)]
     for result in results:
         ends(result, State.SUCCESSFUL)

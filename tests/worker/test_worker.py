@@ -13,7 +13,7 @@ from django_locqueue import signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker.slots import SlotTable
-from tests import tasks
+from tests import retried_tasks, tasks
 from tests.running import in_thread, row
 from tests.worker.conftest import a_worker
 from tests.worker.fakes import claimed, ended
@@ -38,7 +38,7 @@ def test_a_draining_worker_runs_what_is_ready_and_leaves():
 
 
 def test_a_draining_worker_runs_what_its_tasks_enqueue_by_retrying(tmp_path):
-    result = tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
+    result = retried_tasks.fail_until.enqueue(str(tmp_path / "ledger"), 3)
     assert in_thread(a_worker(drain=True).run) == 0
     assert row(result).state == State.SUCCESSFUL
 
