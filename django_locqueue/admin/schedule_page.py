@@ -1,7 +1,9 @@
 """The page of one schedule: its rule, the next five runs, and those that were."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from django.db.models.functions import Left, Length
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -13,7 +15,7 @@ from django_locqueue.admin.payloads import WHOLE, Payload, draw_call
 from django_locqueue.admin.strip import Strip
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule, ScheduleRun, Task
-from django_locqueue.policies import legible, payload
+from django_locqueue.policies import legible
 from django_locqueue.scheduler.instants import instant
 from django_locqueue.scheduler.rule import rule_of, zone_of
 from django_locqueue.scheduler.slots import next_slots
@@ -23,10 +25,16 @@ from django_locqueue.store import get_store
 RUNS_SHOWN = 50
 
 
-def page_of(model_admin: Any, request: Any, schedule: Schedule, context: dict[str, Any]) -> TemplateResponse:
+def with_beginnings(rows: Any) -> Any:
+    """Leave arguments in the database, but for the beginning that the page shows."""
+    return rows.defer("args_kwargs").annotate(
+        arguments_start=Left("args_kwargs", WHOLE), arguments_size=Length("args_kwargs")
+    )
+
+
+def page_of(model_admin: Any, request: Any, schedule: Any, context: dict[str, Any]) -> TemplateResponse:
     site = model_admin.admin_site
     request.current_app = site.name
-    text = payload.dump(schedule.args_kwargs)
     return TemplateResponse(
         request,
         "admin/locqueue/schedule_page.html",
@@ -40,7 +48,7 @@ def page_of(model_admin: Any, request: Any, schedule: Schedule, context: dict[st
             "task_path": legible.line(schedule.task_path),
             "note": note_of(schedule),
             "problem": problem_of(schedule),
-            "arguments_drawn": draw_call(Payload(text[:WHOLE], len(text))),
+            "arguments_drawn": draw_call(Payload(schedule.arguments_start, schedule.arguments_size)),
             "facts": facts_of(schedule),
             "next_runs": next_runs(schedule.cron, schedule.every, schedule.timezone) if schedule.enabled else [],
             "runs": runs_of(schedule, site.name),
@@ -94,8 +102,7 @@ def next_runs(cron: str, every: int | None, timezone: str) -> list[str]:
 
 def runs_of(schedule: Schedule, site_name: str) -> list[dict[str, Any]]:
     runs = list(ScheduleRun.objects.filter(schedule=schedule).order_by("-slot")[:RUNS_SHOWN])
-    ids = [run.task_id for run in runs if run.task_id]
-    tasks = {task.pk: task for task in Task.objects.filter(pk__in=ids).only("id", "state", "attempt", "task_path")}
+    tasks = tasks_by_id(run.task_id for run in runs)
     return [
         {
             "slot": moments.whole(run.slot),
@@ -105,6 +112,13 @@ def runs_of(schedule: Schedule, site_name: str) -> list[dict[str, Any]]:
         }
         for run in runs
     ]
+
+
+def tasks_by_id(ids: Iterable[int | None]) -> dict[int, Task]:
+    """Return those of a page's tasks that are still there, with what a badge needs."""
+    wanted = [pk for pk in ids if pk is not None]
+    rows = Task.objects.filter(pk__in=wanted).only("id", "state", "attempt")[: len(wanted)] if wanted else ()
+    return {task.pk: task for task in rows}
 
 
 def _task_of(run: ScheduleRun, tasks: dict[int, Task], site_name: str) -> Any:

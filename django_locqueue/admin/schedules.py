@@ -17,9 +17,10 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.schedule_form import form_view
-from django_locqueue.admin.schedule_page import page_of, problem_of
+from django_locqueue.admin.schedule_page import page_of, problem_of, tasks_by_id, with_beginnings
 from django_locqueue.exceptions import InvalidSchedule
-from django_locqueue.models import Schedule, Task
+from django_locqueue.models import Schedule
+from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.scheduler.enqueuing import run_now
 from django_locqueue.scheduler.planned import planned
@@ -49,12 +50,12 @@ def _turn_on(request: Any, schedule: Schedule) -> tuple[str, bool]:
         plan = planned(schedule, store.now())
     except InvalidSchedule as error:
         return _("“%(name)s” stays off: %(problem)s") % {"name": _name(schedule), "problem": error.message}, False
-    store.change_schedule(schedule.pk, enabled=True, problem="", next_at=plan.next_at)
+    store.change_schedule(schedule.pk, {"enabled": True, "problem": "", "next_at": plan.next_at})
     return _("“%(name)s” is on.") % {"name": _name(schedule)}, True
 
 
 def _turn_off(request: Any, schedule: Schedule) -> tuple[str, bool]:
-    get_store().change_schedule(schedule.pk, enabled=False, next_at=None)
+    get_store().change_schedule(schedule.pk, {"enabled": False, "next_at": None})
     return _("“%(name)s” is off.") % {"name": _name(schedule)}, True
 
 
@@ -130,9 +131,11 @@ class ScheduleAdmin(PlainListAdmin):
         "source_column",
     )
 
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).defer("args_kwargs")
+
     def complete(self, rows: list[Any]) -> None:
-        ids = [row.last_task_id for row in rows if row.last_task_id]
-        tasks = {task.pk: task for task in Task.objects.filter(pk__in=ids).only("id", "state", "attempt", "task_path")}
+        tasks = tasks_by_id(row.last_task_id for row in rows)
         for row in rows:
             row.last_task = tasks.get(row.last_task_id)
 
@@ -152,10 +155,12 @@ class ScheduleAdmin(PlainListAdmin):
         return (*self.list_display, buttons)
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
-        on, off = (Schedule.objects.filter(enabled=enabled).count() for enabled in (True, False))
-        counts = _("%(on)s on, %(off)s off") % {"on": on, "off": off} if on or off else ""
+        rows = {name: Schedule.objects.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
+        counts = {name: capped_text(count) for name, count in capped_counts(rows).items()}
         add_url = self.url("add") if self.may_edit(request) else None
-        return super().changelist_view(request, {"introduction": counts, "add_url": add_url, **(extra_context or {})})
+        return super().changelist_view(
+            request, {"introduction": _("%(on)s on, %(off)s off") % counts, "add_url": add_url, **(extra_context or {})}
+        )
 
     # -- columns
 
@@ -236,7 +241,7 @@ class ScheduleAdmin(PlainListAdmin):
     def page_view(self, request: Any, schedule_id: int) -> Any:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        schedule = self._one(schedule_id)
+        schedule = self._one(schedule_id, with_beginnings(Schedule.objects.all()))
         buttons = [
             (self.url(change.name, schedule), change.label, change.name)
             for change in CHANGES
@@ -274,8 +279,9 @@ class ScheduleAdmin(PlainListAdmin):
         return HttpResponseRedirect(self.url("changelist"))
 
     @staticmethod
-    def _one(schedule_id: int) -> Schedule:
-        schedule: Schedule | None = Schedule.objects.filter(pk=schedule_id).first()
+    def _one(schedule_id: int, rows: Any = None) -> Any:
+        rows = Schedule.objects.all() if rows is None else rows
+        schedule = rows.filter(pk=schedule_id).first()
         if schedule is None:
             raise Http404
         return schedule

@@ -23,9 +23,10 @@ def call_of(definition: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         said = _("must be a dict whose keys are names, got %(given)s.")
         raise InvalidSchedule("kwargs", said % {"given": repr(kwargs)[:80]})
-    call = {"args": list(args), "kwargs": dict(kwargs)}
+    positional, named = list(args), dict(kwargs)
+    call: dict[str, Any] = {"args": positional, "kwargs": named}
     try:
-        payload.dump_call(call["args"], call["kwargs"], partial(argument_name, definition))
+        payload.dump_call(positional, named, partial(argument_name, definition))
     except (TypeError, ValueError) as error:
         raise InvalidSchedule("args", _("cannot be stored as JSON: %(error)s") % {"error": error}) from error
     try:
@@ -34,7 +35,7 @@ def call_of(definition: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         return call
     context = [None] if definition.takes_context else []
     try:
-        signature.bind(*context, *call["args"], **call["kwargs"])
+        signature.bind(*context, *positional, **named)
     except TypeError as error:
         said = _("do not fit %(function)s: %(error)s.") % {"function": f"{definition.name}{signature}", "error": error}
         raise InvalidSchedule("args", said) from error

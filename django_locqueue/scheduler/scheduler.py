@@ -90,7 +90,7 @@ class Scheduler(Service):
                 return self._enqueue_due(schedule, instant(at))
             except InvalidSchedule as error:
                 logger.warning("The schedule “%s” is switched off: %s", schedule.name, error)
-                self.store.change_schedule(pk, enabled=False, next_at=None, problem=str(error))
+                self.store.change_schedule(pk, {"enabled": False, "next_at": None, "problem": str(error)})
                 return 0
 
     def _enqueue_due(self, schedule: Schedule, at: datetime) -> int:
@@ -98,7 +98,7 @@ class Scheduler(Service):
         rule = rule_of(schedule.cron, schedule.every, schedule.timezone)
         missed = checked_missed(schedule.missed)
         if schedule.next_at is None:  # made or switched on by who did not say
-            self.store.change_schedule(schedule.pk, next_at=stored(still_to_come(rule.after(at))))
+            self.store.change_schedule(schedule.pk, {"next_at": stored(still_to_come(rule.after(at)))})
             return 0
         due = due_slots(rule, instant(schedule.next_at), at, missed)
         try:
@@ -107,7 +107,7 @@ class Scheduler(Service):
             # Perhaps another version of the code knows it, and a worker that runs that one: the slot stays due.
             logger.warning("The schedule “%s” waits for a worker that knows its task: %s", schedule.name, error)
             self._unknown[schedule.pk] = time.monotonic() + UNKNOWN_SECONDS
-            self.store.change_schedule(schedule.pk, problem=str(error))
+            self.store.change_schedule(schedule.pk, {"problem": str(error)})
             return 0
         call = call_in(schedule, definition)
         changes: dict[str, Any] = {"next_at": stored(still_to_come(due.next_at))}
@@ -118,5 +118,5 @@ class Scheduler(Service):
                 run = enqueue_slot(self.store, schedule, definition, call, stored(slot))
                 enqueued += run.task_id is not None
                 changes |= {"last_at": stored(slot), "last_task_id": run.task_id, "problem": run.problem}
-        self.store.change_schedule(schedule.pk, **changes)
+        self.store.change_schedule(schedule.pk, changes)
         return enqueued

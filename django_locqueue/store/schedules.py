@@ -101,11 +101,12 @@ class Scheduling(StoreBase):
             self.schedule_runs.filter(schedule=schedule_id, slot__lte=oldest)._raw_delete(self.alias)
 
     @repeated
-    def change_schedule(self, pk: int, **columns: Any) -> bool:
+    def change_schedule(self, pk: int, columns: Mapping[str, Any]) -> bool:
         """Write columns of a schedule. False: it is gone."""
-        if "problem" in columns:
-            columns["problem"] = shortened(columns["problem"], MESSAGE_LENGTH)
-        return bool(self.schedules.filter(pk=pk).update(**columns))
+        changes = dict(columns)
+        if "problem" in changes:
+            changes["problem"] = shortened(changes["problem"], MESSAGE_LENGTH)
+        return bool(self.schedules.filter(pk=pk).update(**changes))
 
     @repeated
     def save_schedule(self, pk: int | None, columns: Mapping[str, Any]) -> Schedule:

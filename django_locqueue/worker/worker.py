@@ -136,8 +136,9 @@ class Worker:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        always = (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog)
-        return (*always, *(each for each in (self.scheduler, self.listener) if each is not None))
+        always = (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.dispatcher.scout)
+        further = (self.maintenance, self.watchdog, self.scheduler, self.listener)
+        return (*always, *(each for each in further if each is not None))
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
@@ -242,7 +243,7 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        for service in (self.listener, self.scheduler):
+        for service in (self.listener, self.scheduler, self.dispatcher.scout):
             if service is not None:
                 service.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('locqueue', '0003_control'),
+        ('locqueue', '0004_settled'),
     ]
 
     operations = [
