@@ -32,6 +32,10 @@ class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 
 
+class Expired(LocQueueError):
+    """No worker took the task within the ``expires`` of its definition; it ended as cancelled."""
+
+
 class OutcomeRefused(LocQueueError):
     """The task ran, but the database refuses what came of it (a return value too large for it, for one)."""
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from django_locqueue import clock
 from django_locqueue.store import get_store
 
 
@@ -15,7 +16,7 @@ def pause(
     it is. Raises ValueError for a time that has passed.
     """
     store = get_store(backend)
-    if until is not None and until <= (now := store.now()):
+    if until is not None and clock.storable(until) <= (now := store.now()):
         raise ValueError(f"until must be in the future; it is {until}, and the database's time is {now}.")
     return store.pause(name, by=by, reason=reason, until=until)
 

@@ -63,6 +63,7 @@ class RunningTaskAdmin(TaskAdminBase):
         "live_worker_column",
         "started_column",
         "running_for_column",
+        "progress_column",
         "attempt_column",
         "heartbeat_column",
     )

@@ -22,8 +22,9 @@ from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
-from django_locqueue.policies import payload, retry, unknown
+from django_locqueue.policies import expiry, payload, retry, unknown
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
@@ -117,10 +118,10 @@ class Executor:
         return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
 
     def end(self, execution: Execution, outcome: Outcome) -> None:
-        execution.outcome = self._complete(execution, outcome)
+        execution.outcome = self._with_retention(execution, outcome)
         execution.ended = time.monotonic()
 
-    def _complete(self, execution: Execution, outcome: Outcome) -> Outcome:
+    def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
         """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. Else its last report is stored with it."""
         if execution.report is not None:
             outcome = outcome._replace(report=execution.report)
@@ -148,6 +149,8 @@ class Executor:
             return self._after_unknown(claimed, error)
         except InvalidPayload as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+        if claimed.terms is not None and (late := _expired(claimed)) is not None:
+            return late
         definition, options = plan.definition, plan.options
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
@@ -214,7 +217,7 @@ class Executor:
                 step = "perform"
                 value = self._call(execution, call)
                 step = "ack"
-                outcome = self._complete(execution, self.normalise(options, value))
+                outcome = self._with_retention(execution, self.normalise(options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
@@ -294,7 +297,7 @@ class Executor:
             report=execution.report,
         )
         outcome = contextvars.Context().run(self.after_error, given_up, options, error)
-        given_up.outcome = self._complete(given_up, outcome)
+        given_up.outcome = self._with_retention(given_up, outcome)
         given_up.ended = time.monotonic()
         return given_up
 
@@ -358,6 +361,16 @@ def _stopped(execution: Execution, error: StopTask) -> Outcome:
     if execution.stop_reason is StopReason.CANCELLED:
         return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
     return Outcome(Kind.RELEASED)
+
+
+def _expired(claimed: Claimed) -> Outcome | None:
+    """Judge it at the first claim only: what is tried again has started in time."""
+    if claimed.attempt > 1:
+        return None
+    could_start = max(claimed.run_after, claimed.enqueued_at)
+    return expiry.expired(
+        load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at
+    )
 
 
 def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:

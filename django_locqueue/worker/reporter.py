@@ -40,6 +40,8 @@ class Reporter:
             execution = self._reported.pop(key)  # before its report is read: what comes after is put again
             if execution.report is not None and execution.outcome is None:
                 new.append((key, execution.report, execution))
+        if not new:
+            return
         try:
             self.store.save_reports([(key, report) for key, report, _ in new])
         except Error:
