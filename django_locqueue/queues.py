@@ -12,8 +12,8 @@ def pause(
     """Let no worker start a task of the queue, until ``until`` by the database's clock, or until somebody resumes it.
 
     Running tasks finish; new ones are accepted and wait. ``by`` and ``reason`` are shown on the pages. ``backend``: the
-    alias in ``TASKS`` whose database holds the queue; None: the first of ours. False: it is paused already, and stays as
-    it is. Raises ValueError for a time that has passed.
+    alias in ``TASKS`` whose database holds the queue; None: the first of ours. False: it is paused already, and
+    nothing changed. Raises ValueError for a time that has passed.
     """
     store = get_store(backend)
     if until is not None and clock.storable(until) <= (now := store.now()):

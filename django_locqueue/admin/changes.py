@@ -135,7 +135,7 @@ CANCEL = Change(
     logged=_("Cancelled."),
     question=ngettext_lazy("Cancel %(count)s task?", "Cancel %(count)s tasks?", "count"),
     warning=_(
-        "A task that waits is cancelled at once. One that is running is asked to stop, and then interrupted; what waits "
+        "A task that waits is cancelled at once. One that runs is asked to stop, and then interrupted; what waits "
         "in a library for an answer stops when it comes."
     ),
     asks_why=True,

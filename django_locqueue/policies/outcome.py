@@ -1,8 +1,8 @@
 """How a try at a task ended: a value that the executor decides and the store records."""
 
 import traceback as traceback_module
-from dataclasses import dataclass
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 

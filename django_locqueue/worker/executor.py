@@ -122,7 +122,7 @@ class Executor:
         execution.ended = time.monotonic()
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
-        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. Else its last report is stored with it."""
+        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. The last report comes with it too."""
         if execution.report is not None:
             outcome = outcome._replace(report=execution.report)
         forgotten = self.backend_of(execution.claimed).forgotten
@@ -368,9 +368,7 @@ def _expired(claimed: Claimed) -> Outcome | None:
     if claimed.attempt > 1:
         return None
     could_start = max(claimed.run_after, claimed.enqueued_at)
-    return expiry.expired(
-        load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at
-    )
+    return expiry.expired(load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at)
 
 
 def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection
 
 from django_locqueue import compat
 from django_locqueue.models import State, TaskAttempt
@@ -30,6 +31,8 @@ def cancelling(serving):
     """Return a function that runs a task, cancels it while it runs, and returns its row when it has ended."""
 
     def cancel(definition, *args, **options):
+        if definition.atomic and connection.vendor == "sqlite":
+            pytest.skip("its transaction holds the one write lock: no request to cancel it can be written meanwhile")
         result = definition.enqueue(*args)
         worker = serving(threads=1, **options)
         assert cancelled_tasks.began.wait(10)

@@ -6,8 +6,8 @@ import pytest
 
 from django_locqueue import compat, task
 from django_locqueue.models import State, Task
-from tests.running import make_ready, row, run_next
 from django_locqueue.store import store_for
+from tests.running import make_ready, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
