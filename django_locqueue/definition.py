@@ -10,7 +10,7 @@ from typing import Any, overload
 from django.db import connections, transaction
 from django.utils.module_loading import import_string
 
-from django_locqueue import compat
+from django_locqueue import compat, registry
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
 
@@ -41,6 +41,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
     expires: float | None = None
     aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
+        registry.register(self)
 
     def using(
         self,
