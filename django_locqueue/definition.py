@@ -207,15 +207,20 @@ def resolve(path: str) -> Any:
     """Return the definition at ``path``. Raises :class:`UnknownTask` with the reason; runs nothing else.
 
     Only a definition can be run: a path from a table never leads to any other callable. What a broken module
-    raises at import, SystemExit included, is the reason and nothing more.
+    raises at import, SystemExit included, is the reason and nothing more. A path that is none of today's may be an
+    alias of a definition.
     """
     try:
         found = import_string(path)
     except BaseException as error:
+        if (renamed := registry.renamed(path)) is not None:
+            return renamed
         raise UnknownTask(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    if not isinstance(found, compat.Task):
-        raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
-    return found
+    if isinstance(found, compat.Task):
+        return found
+    if (renamed := registry.renamed(path)) is not None:
+        return renamed
+    raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
 
 
 def definition_at(path: str) -> Any:

@@ -36,7 +36,8 @@ class QueueAdmin(PlainListAdmin):
     list_display = ("name_column", "state_column", "ready_column", "scheduled_column", "running_column")
 
     def get_queryset(self, request: Any) -> Any:
-        return super().get_queryset(request).with_pause(DatabaseNow())
+        rows: Any = super().get_queryset(request)
+        return rows.with_pause(DatabaseNow())
 
     def complete(self, rows: list[Any]) -> None:
         tasks = {

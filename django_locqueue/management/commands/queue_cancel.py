@@ -18,9 +18,9 @@ class Command(QueueCommand):
         parser.add_argument("ids", nargs="+", type=int, metavar="ID", help="as the log and admin show it")
         parser.add_argument("--reason", default="", help="why; the tasks end with it")
 
-    def change(self, store: Store, *, ids: list[int], reason: str, **options: Any) -> None:
-        wanted = sorted(set(ids))
-        cancelled, asked = endings.cancel(store, wanted, reason, by=person.name())
+    def change(self, store: Store, **options: Any) -> None:
+        wanted = sorted(set(options["ids"]))
+        cancelled, asked = endings.cancel(store, wanted, options["reason"], by=person.name())
         if cancelled:
             self.stdout.write(f"Cancelled {_tasks(cancelled)}.")
         if asked:

@@ -26,9 +26,8 @@ class Command(QueueCommand):
             "--until", type=until, metavar="TIME", help='then it goes on by itself: 30m, 2h, "2026-12-01 08:00"'
         )
 
-    def change(
-        self, store: Store, *, name: str, reason: str, until: datetime | timedelta | None, **options: Any
-    ) -> None:
+    def change(self, store: Store, **options: Any) -> None:
+        name, until = options["name"], options["until"]
         if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
             raise CommandError(f"A queue's name has 1 to {NAME_LENGTH} printable characters, got {name!r}.")
         now = store.now()
@@ -38,7 +37,7 @@ class Command(QueueCommand):
         known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
         tasks = Task.objects.using(store.alias).filter(queue_name=name)
         is_known = name in known or tasks.ready().exists()
-        if not store.pause(name, by=person.name(), reason=reason, until=end):
+        if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
             raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
         if not is_known:
             self.stderr.write(

@@ -15,7 +15,8 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("name", help="the queue")
 
-    def change(self, store: Store, *, name: str, **options: Any) -> None:
+    def change(self, store: Store, **options: Any) -> None:
+        name = options["name"]
         if not store.resume(name):
             raise CommandError(f"Queue {name} is not paused.")
         self.stdout.write(f"Queue {name} goes on.")
