@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.payloads import arguments_line
@@ -32,7 +33,7 @@ class TaskColumns:
         return format_html(
             '<a href="{}">{}</a> <span class="lq-quiet">#{}</span><div class="lq-line">{}</div>',
             self.task_url(task),
-            legible.line(task.name) or "?",
+            legible.line(registry.present_path(task.task_path).rpartition(".")[2]) or "?",
             task.pk,
             arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
         )

@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.models import State
 from django_locqueue.models.task import worker_names
@@ -18,6 +19,8 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = [(_("Added"), _moment(task.enqueued_at))]
     if task.state == State.SCHEDULED:
         found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
+    if (present := registry.present_path(task.task_path)) != task.task_path:
+        found.append((_("Runs as"), legible.line(present)))
     if task.unknown_since and not task.is_finished:
         found.append((_("Not known since"), _moment(task.unknown_since)))
     if seconds := _expires(task):
