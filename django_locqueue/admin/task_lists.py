@@ -54,6 +54,7 @@ class RunningTaskAdmin(TaskAdminBase):
             ordering=orderings.RUNNING,
             changes=("cancel",),
             empty=_("Nothing is running right now."),
+            is_live=True,
         ),
     )
     row_changes = ("cancel",)

@@ -1,5 +1,6 @@
 """What a person does about tasks and queues besides retrying, and what the pages say of it."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -163,3 +164,14 @@ def test_a_task_of_an_old_path_shows_the_function_that_has_its_place(root: Clien
     body = page(root, task_url(task))
     assert "tests.gone_module.old_name" in body
     assert "tests.renamed_tasks.new_name" in body
+
+
+def test_what_runs_is_kept_as_it_is_now_and_nothing_else(root: Client, make_task: Make) -> None:
+    running, ended = make_task("running"), make_task("successful")
+    for url in (list_url("runningtask"), task_url(running)):
+        body = page(root, url)
+        assert body.count("data-lq-live=") == 1
+        assert re.search(r'<script src="[^"]*locqueue/locqueue\.js" defer>', body)
+    for url in (list_url("failedtask"), list_url("task"), task_url(ended)):
+        assert "data-lq-live" not in page(root, url)
+        assert "locqueue.js" not in page(root, url)
