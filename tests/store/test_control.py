@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from django_locqueue.models import Queue, State, Task, TaskAttempt
 from django_locqueue.policies import retry
@@ -232,6 +232,10 @@ def test_pause_says_who_and_why_and_resume_takes_it_back(store: Store):
 def test_a_pause_with_an_end_is_over_then_by_itself(store: Store, owner: Owner, at: datetime, claimed: int):
     put(queue_name="mail", run_after=ago(hours=1))
     store.pause("mail", until=later(minutes=10), now=NOW)
+    [found] = store.find_ready(1)
+    with transaction.atomic():
+        assert len(store.claim_found(found, owner, now=at)) == claimed
+        transaction.set_rollback(True)
     assert len(store.ready_queues(now=at)) == claimed
     assert len(store.claim_from("mail", owner, 1, now=at)) == claimed
 
