@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group
 
 from django_locqueue import task
 from django_locqueue.exceptions import StopTask
+from tests.tasks import write_ledger
 
 began = threading.Event()
 held = threading.Event()  # what those wait for that do not hear of it
@@ -18,6 +19,12 @@ def compute() -> None:
     began.set()
     while True:
         pass
+
+
+@task(max_attempts=5, backoff=0)
+def note_and_compute(ledger: str) -> None:
+    write_ledger(ledger, "start")
+    compute.func()
 
 
 @task(max_attempts=5, backoff=3600.0)

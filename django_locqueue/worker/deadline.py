@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -61,7 +62,8 @@ async def perform(execution: Execution, call: Call, watch: Watch) -> Any:
             loop.call_later(CANCEL_AGAIN_SECONDS, cancel)
 
     def interrupt(execution: Execution) -> None:
-        loop.call_soon_threadsafe(cancel)
+        with suppress(RuntimeError):  # the loop of a single call has just been closed
+            loop.call_soon_threadsafe(cancel)
 
     execution.interrupt = interrupt
     try:
