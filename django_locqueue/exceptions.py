@@ -44,6 +44,10 @@ class InvalidSchedule(LocQueueError, ValueError):
         return f"{self.field} {self.message}"
 
 
+class Expired(LocQueueError):
+    """No worker took the task within the ``expires`` of its definition; it ended as cancelled."""
+
+
 class OutcomeRefused(LocQueueError):
     """The task ran, but the database refuses what came of it (a return value too large for it, for one)."""
 
