@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "task"]
 
 
 def __getattr__(name: str) -> object:

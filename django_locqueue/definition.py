@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from django_locqueue import compat
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
+from django_locqueue.policies.unique import Unique
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -28,6 +29,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
+    ``unique_key``: the key of a call, instead of what its arguments make of ``unique.key``.
     """
 
     max_attempts: int | None = None
@@ -37,6 +40,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    unique: Unique | None = None
+    unique_key: str | None = None
 
     def using(
         self,
@@ -46,6 +51,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         run_after: datetime | None = None,
         backend: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        unique_key: str | None = None,
     ) -> "TaskDefinition":
         """Return a copy with other defaults; None leaves one as it is."""
         changes: dict[str, Any] = {
@@ -54,6 +60,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
             "run_after": run_after,
             "backend": backend,
             "metadata": metadata,
+            "unique_key": unique_key,
         }
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
@@ -118,6 +125,7 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    unique: Unique | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -127,8 +135,8 @@ def task(function: Any = None, **options: Any) -> Any:
     A typed superset of ``django.tasks.task``: its options and those of :class:`TaskDefinition`. With a backend that
     is not ours (Django's immediate one in tests) our options are accepted and have no effect.
     """
-    if "run_after" in options:
-        raise TypeError("run_after belongs to one call, not to the definition: use .using(run_after=...).")
+    for name in options.keys() & _OF_A_CALL:
+        raise TypeError(f"{name} belongs to one call, not to the definition: use .using({name}=...).")
     if unknown := options.keys() - _OPTIONS:
         raise TypeError(f"@task has no option {', '.join(sorted(unknown))}. It has: {', '.join(sorted(_OPTIONS))}.")
     if "retry_on" in options:
@@ -154,7 +162,8 @@ _DEFAULTS = {
     "takes_context": False,
     "run_after": None,
 }
-_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func", "run_after"}
+_OF_A_CALL = {"run_after", "unique_key"}
+_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func"} - _OF_A_CALL
 
 
 def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:

@@ -25,7 +25,12 @@ STATUSES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
-    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
+    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back.
+
+    ``is_duplicate``: nothing was stored for the call; this is the task that holds its unique key.
+    """
+
+    is_duplicate: bool = False
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
@@ -36,7 +41,7 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
-        """Put it back with one more attempt. False: it has not failed and was not cancelled."""
+        """Put it back with one more attempt. False: it has not ended badly, or another holds its unique key."""
         return bool(_backend_of(self).store.requeue([int(self.id)]))
 
 

@@ -95,6 +95,7 @@ class SettingAside(Serving, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
+                    self._free_items_of([task_id])
                     return bool(self.by_key([task_id], State.READY).update(**values))
             except DatabaseError as refused:
                 if self.is_transient(refused):

@@ -12,7 +12,8 @@ from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
-from django_locqueue.store.base import StoreBase, repeated, unlocked
+from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
@@ -67,7 +68,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(StoreBase):
+class Serving(FreeingItems):
     def claim(
         self,
         owner: Owner,
@@ -214,6 +215,8 @@ class Serving(StoreBase):
                 state = self._put_back(task, outcome, time, **_last_error(outcome))
             case Kind.SNOOZED | Kind.RELEASED:
                 state = self._put_back(task, outcome, time, **_untried(task))
+        if state in (State.FAILED, State.CANCELLED) and task.terms is not None:
+            self._free_items_of([task.id])  # it may never have begun
         gone = state in FINISHED and not outcome.keep_row
         if state is not None and not gone and outcome.error is not None:
             TaskAttempt.objects.using(self.alias).create(

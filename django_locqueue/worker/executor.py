@@ -24,6 +24,7 @@ from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, Task
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
@@ -135,6 +136,12 @@ class Executor:
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         definition, options = plan.definition, plan.options
+        if holds_items(claimed):
+            try:
+                self.store.free_items(claimed.id)
+            except Error:
+                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
         if is_heard or definition.takes_context or (options and callable(options.backoff)):
@@ -293,6 +300,11 @@ class Executor:
             return running_result(claimed, definition, database=self.store.alias)
         except Error:
             return claimed_result(claimed, definition)
+
+
+def holds_items(claimed: Claimed) -> bool:
+    """Whether it may hold items of a list that are free from when it begins."""
+    return claimed.terms is not None and load_terms(claimed.terms).unique_items
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
