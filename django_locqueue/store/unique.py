@@ -76,7 +76,7 @@ class UniqueEnqueuing(Enqueuing):
 
     def _holders(self, locks: Collection[str], *, to_change: bool) -> dict[str, Any]:
         """Return the tasks that hold the locks, each with the database's time ``at``; locked if they may be changed."""
-        rows = self.tasks.filter(unique_lock__in=locks).annotate(at=self.time(None)).order_by("id")
+        rows = self.tasks.filter(unique_lock__in=locks).annotate(at=self.time(None)).order_by("unique_lock")
         return {row.unique_lock: row for row in (rows.select_for_update() if to_change else rows)}
 
     def _keep_waiting(self, ids: set[int]) -> set[int]:

@@ -1,6 +1,8 @@
 """Unique items: a list argument is trimmed to what no waiting task of its key has."""
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -8,6 +10,9 @@ from hypothesis import strategies as st
 from django_locqueue.models import State, Task, UniqueItem
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.async_executor import AsyncExecutor
+from django_locqueue.worker.execution import Execution
+from django_locqueue.worker.executor import Executor
 from tests import unique_tasks
 from tests.running import claim_next, our_backend, row, run_next
 from tests.store.rows import outcome
@@ -159,13 +164,22 @@ def test_what_a_task_left_that_sql_has_ended_is_kept_from_nobody(state):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("definition", [unique_tasks.fetch, unique_tasks.fetch_async], ids=["thread", "async"])
-def test_the_items_are_free_when_the_function_runs(definition):
-    first = definition.enqueue(1, [1])
+def test_the_items_are_free_when_the_function_runs():
+    first = unique_tasks.fetch.enqueue(1, [1])
     run_next()
     assert (row(first).state, row(first).return_value) == (State.SUCCESSFUL, [1])
     assert not held()
-    assert not definition.enqueue(1, [1]).is_duplicate
+    assert not unique_tasks.fetch.enqueue(1, [1]).is_duplicate
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_items_of_an_async_task_are_freed_off_the_event_loop():
+    await unique_tasks.fetch_async.aenqueue(1, [1])
+    execution = Execution(await sync_to_async(claim_next)())
+    await AsyncExecutor(Executor(our_backend())).run(execution)
+    assert execution.outcome.return_value == "[1]"
+    assert not await sync_to_async(held)()
+    await sync_to_async(connections.close_all)()
 
 
 @pytest.mark.django_db(transaction=True)
