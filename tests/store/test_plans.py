@@ -248,7 +248,8 @@ def holder(store: Store) -> int:
     """Return the id of a waiting task that holds a key, in the midst of many that hold others."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE locqueue_task SET unique_key = id, unique_lock = id, unique_until = 'started' WHERE state = 'scheduled'"
+            "UPDATE locqueue_task SET unique_key = id, unique_lock = id, unique_until = 'started' "
+            "WHERE state = 'scheduled'"
         )
     return put("ready", **dict(UNIQUE))
 
