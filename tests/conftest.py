@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from django_locqueue.models import Worker
+from tests import clean_slate
 from tests.processes import Process, wait_until
 
-THREAD_END_SECONDS = 3
+THREAD_END_SECONDS = 10
+
+clean_slate.use()
 
 
 @pytest.fixture
