@@ -16,6 +16,18 @@ THREAD_END_SECONDS = 10
 clean_slate.use()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests to which the database is given: `python -m tests` runs them on each, and the others once.
+
+    pytest-django keeps the others from it.
+    """
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db"}:
+            item.add_marker("database")
+
+
 @pytest.fixture
 def start_process(transactional_db: None) -> Iterator[Callable[..., Process]]:
     """Return a function that starts a management command on the test database: ``start_process("migrate")``.
