@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from django_locqueue import compat
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
-from django_locqueue.policies.unique import Unique
+from django_locqueue.policies.unique import Unique, rule_for
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -94,6 +94,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
+        if self.unique is not None:
+            rule_for(self.unique, self.func, self.takes_context).check(args, kwargs)
         uncommitted = {each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block}
         if not uncommitted:
             self.enqueue(*args, **kwargs)
