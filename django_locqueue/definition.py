@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from django_locqueue import compat, registry
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
-from django_locqueue.policies.unique import Unique
+from django_locqueue.policies.unique import Unique, rule_for
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -29,10 +29,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
-    ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
-    ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
     ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
     ``unique_key``: the key of a call, instead of what its arguments make of ``unique.key``.
+    ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
+    ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
     """
 
     max_attempts: int | None = None
@@ -42,15 +42,14 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    unique: Unique | None = None
+    unique_key: str | None = None
     expires: float | None = None
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
         registry.register(self)
-
-    unique: Unique | None = None
-    unique_key: str | None = None
 
     def using(
         self,
@@ -103,6 +102,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
+        if self.unique is not None:
+            rule_for(self.unique, self.func, self.takes_context).check(args, kwargs)
         uncommitted = {each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block}
         if not uncommitted:
             self.enqueue(*args, **kwargs)
@@ -134,9 +135,9 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    unique: Unique | None = ...,
     expires: float | None = ...,
     aliases: str | Iterable[str] = ...,
-    unique: Unique | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 

@@ -39,23 +39,22 @@ class Controlling(Recovering):
 
     def _requeue(self, ids: Sequence[int], states: Sequence[State], now: datetime | None) -> list[int]:
         with self.transaction():
-            found = self._with_free_locks(list(self._locked_states(ids, states)))
-            if found:
-                self.tasks.filter(pk__in=found).update(
-                    state=turn(),
-                    run_after=self.time(now),
-                    finished_at=None,
-                    crashes=0,
-                    max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
-                    cancel_requested=False,
-                    cancel_reason="",
-                    return_value=None,
-                    progress=None,
-                    progress_message="",
-                    unknown_since=None,
-                    unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
-                )
-            return found
+            return self._change(
+                self._with_free_locks(list(self._locked_states(ids, states))),
+                states,
+                state=turn(),
+                run_after=self.time(now),
+                finished_at=None,
+                crashes=0,
+                max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
+                cancel_requested=False,
+                cancel_reason="",
+                return_value=None,
+                progress=None,
+                progress_message="",
+                unknown_since=None,
+                unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
+            )
 
     def _with_free_locks(self, ids: list[int]) -> list[int]:
         """Leave out the tasks whose unique lock another holds by now, or one before them will."""
