@@ -127,7 +127,9 @@ class TestC4:
             ({"every": 0}, "every must be a whole number"),
             ({"timezone": "Mars/Olympus"}, "timezone “Mars/Olympus” is not the name"),
             ({"missed": "pray"}, "missed must be one of once, skip, all"),
-            ({"args_kwargs": {"args": 5}}, "the stored call must be"),
+            ({"args_kwargs": {"args": 5}}, "args must be a list, got 5"),
+            ({"args_kwargs": "text"}, "args must be a list, got None"),
+            ({"args_kwargs": {"args": [1]}}, "kwargs must be a dict"),
             ({"args_kwargs": {"args": [1, 2, 3], "kwargs": {}}}, "args do not fit add(a: int, b: int = 0)"),
         ],
     )

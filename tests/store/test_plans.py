@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.models import Queue, Schedule, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.look_back import Found
@@ -235,3 +235,11 @@ def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[
     plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), tasks_of_the_dead)
     assert "locqueue_task_running" in plan, plan
     assert "Seq Scan on locqueue_task" not in plan, plan
+
+
+def test_the_next_slot_of_many_schedules_is_found_through_an_index(store: Store):
+    rule = {"task_path": "a.b", "cron": "0 3 * * *"}
+    Schedule.objects.bulk_create(Schedule(name=f"s{n}", next_at=later(minutes=n), **rule) for n in range(2000))
+    plan = plan_of(store.next_slot_in, "SELECT")
+    assert "locqueue_schedule_due" in plan
+    assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|SCAN locqueue_schedule\b(?! USING)", plan), plan
