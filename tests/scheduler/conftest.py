@@ -95,4 +95,4 @@ def slots_of(schedule: Schedule) -> list[datetime]:
 
 
 def tasks_stored() -> int:
-    return Task.objects.count()
+    return int(Task.objects.count())
