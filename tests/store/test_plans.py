@@ -240,6 +240,8 @@ def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[
 def test_the_next_slot_of_many_schedules_is_found_through_an_index(store: Store):
     rule = {"task_path": "a.b", "cron": "0 3 * * *"}
     Schedule.objects.bulk_create(Schedule(name=f"s{n}", next_at=later(minutes=n), **rule) for n in range(2000))
-    plan = plan_of(store.next_slot_in, "SELECT")
-    assert "locqueue_schedule_due" in plan
-    assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|SCAN locqueue_schedule\b(?! USING)", plan), plan
+    for verb in (store.next_slot_in, store.look_ahead):
+        plan = plan_of(verb, "SELECT")
+        assert "locqueue_schedule_due" in plan
+        assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|SCAN locqueue_\w+\b(?! USING)", plan), plan
+    assert "locqueue_task_scheduled" in plan
