@@ -62,6 +62,8 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
         "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
         "GRACE_SECONDS": 0,
         "TIMEOUT_GRACE_SECONDS": 0,
+        "CANCEL_GRACE_SECONDS": 0,
+        "UNKNOWN_TASK_SECONDS": 0,
         "STOPPED_WORKER_HOURS": 0,
     }
     for key, least in numbers.items():

@@ -48,6 +48,8 @@ worker = Section(
         "LISTEN": True,  # on PostgreSQL: tell idle workers of new tasks (LISTEN/NOTIFY). Polling goes on in any case
         "GRACE_SECONDS": 25,  # what running tasks get to finish after SIGTERM
         "TIMEOUT_GRACE_SECONDS": 5,  # after its timeout a task that does not end is given up, and its slot is replaced
+        "CANCEL_GRACE_SECONDS": 5,  # what a task that takes a context gets to stop by itself before it is interrupted
+        "UNKNOWN_TASK_SECONDS": 3600,  # so long a task waits for a worker that knows its definition; then it is failed
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
     },
 )

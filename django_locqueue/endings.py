@@ -27,9 +27,9 @@ def at_once(tell: Callable[[], None]) -> None:
     tell()
 
 
-def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
+def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-    cancelled, asked = store.cancel(ids, reason)
+    cancelled, asked = store.cancel(ids, reason, by=by)
     announce_ended(store, cancelled)
     return cancelled, asked
 

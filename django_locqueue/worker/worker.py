@@ -33,6 +33,7 @@ from django_locqueue.worker.limits import UNLIMITED, Limits
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.threads import ThreadRange
@@ -85,7 +86,10 @@ class Worker:
         self.backend = backend
         self.store = backend.store
         self.options = options
-        self.executor = Executor(backend, watch=lambda execution: self.watchdog.watch(execution))
+        self.reporter = Reporter(self.store)
+        self.executor = Executor(
+            backend, watch=lambda execution: self.watchdog.watch(execution), reported=self.reporter.put
+        )
         self.announcer = Announcer()
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
@@ -122,7 +126,7 @@ class Worker:
             retention=backend.retention,
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
-            each_pass=self.heartbeat.look_for_cancelled,
+            each_pass=self._each_second,
             next_due=None if self.scheduler is None else self.scheduler.look,
             announce=self.announcer.put_one,
         )
@@ -244,9 +248,9 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        for each in (self.listener, self.scheduler, self.dispatcher.scout):
-            if each is not None:
-                each.stop(0)
+        for helper in (self.listener, self.scheduler, self.dispatcher.scout):
+            if helper is not None:
+                helper.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
@@ -315,6 +319,10 @@ class Worker:
             self.options.table.beats += 1
         if self.options.heartbeat_file is not None:
             self.options.heartbeat_file.touch()
+
+    def _each_second(self) -> None:
+        self.heartbeat.look_for_cancelled()
+        self.reporter.save()
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
