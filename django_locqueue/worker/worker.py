@@ -116,6 +116,10 @@ class Worker:
             exclude_queues=options.exclude_queues,
             most_tasks=options.limits.tasks,
         )
+        # One that only works off what is there adds nothing to it.
+        self.scheduler: Scheduler | None = None
+        if options.schedules and not options.drain:
+            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -123,12 +127,9 @@ class Worker:
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self._each_second,
+            next_due=None if self.scheduler is None else self.scheduler.look,
             announce=self.announcer.put_one,
         )
-        # One that only works off what is there adds nothing to it.
-        self.scheduler: Scheduler | None = None
-        if options.schedules and not options.drain:
-            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):
             self.listener = Listener(self.store, self._on_notified)
