@@ -34,7 +34,7 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
             yield _unknown_group(name)
         elif not isinstance(group, Mapping):
             yield checks.Error(f"{place('LOCQUEUE', name)} must be a dict, got {group!r}.", id="locqueue.E010")
-        else:
+        elif not section.has_free_keys:
             for key in group.keys() - section.defaults.keys():
                 yield checks.Error(
                     f"{place('LOCQUEUE', name)} has the unknown key {key!r}{did_you_mean(key, section.defaults)}",

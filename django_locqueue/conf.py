@@ -18,9 +18,10 @@ class Section:
 
     registry: ClassVar[dict[str, "Section"]] = {}
 
-    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, defaults: Mapping[str, Any], *, has_free_keys: bool = False) -> None:
         self.name = name
         self.defaults = defaults
+        self.has_free_keys = has_free_keys  # names that the project gives
         self.registry[name] = self
 
     @property
@@ -52,6 +53,9 @@ worker = Section(
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
     },
 )
+
+# {name: {"task": path, "cron": "0 3 * * *" or "every": seconds, …}}; scheduler.defined has the keys
+schedules = Section("SCHEDULES", {}, has_free_keys=True)
 
 SMALLEST_LEASE_SECONDS = 1
 

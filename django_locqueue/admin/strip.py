@@ -21,6 +21,7 @@ PAGES = (
     "locqueue.task",
     "locqueue.queue",
     "locqueue.worker",
+    "locqueue.schedule",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {

@@ -166,6 +166,7 @@ class Task(models.Model):
             ("retry_task", _("Can retry tasks")),
             ("run_task", _("Can run tasks now and change their time")),
             ("cancel_task", _("Can cancel tasks")),
+            ("enqueue_task", _("Can add tasks by hand (runs code)")),
         ]
         # Each holds only the rows that its statement looks for and is sorted as that statement asks: a claim
         # never sorts, and costs the same beside a million finished or scheduled rows.
