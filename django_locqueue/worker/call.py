@@ -52,3 +52,7 @@ class Call:
 
     def __call__(self) -> Any:
         return self.plan.function(*self.args, **self.kwargs)
+
+    async def awaited(self) -> Any:
+        """Await the function, if it is a coroutine function."""
+        return await self.plan.definition.func(*self.args, **self.kwargs)
