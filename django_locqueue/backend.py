@@ -16,7 +16,7 @@ from django_locqueue import clock, compat, endings
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
-from django_locqueue.policies import payload, retry
+from django_locqueue.policies import chunk, payload, retry
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 
@@ -208,6 +208,13 @@ def _validate_options(task: TaskDefinition) -> None:
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
         raise compat.InvalidTask(f"timeout {_TIMEOUT}, got {task.timeout!r}.")
+    if problem := chunk.problem(task.func, task.chunk, task.chunk_wait, takes_context=task.takes_context):
+        raise compat.InvalidTask(problem)
+    if task.chunk is not None and task.atomic:
+        raise compat.InvalidTask(
+            "chunk and atomic=True cannot go together: the calls of a chunk may end differently, and one transaction "
+            "cannot. Open transaction.atomic() in the function, around what belongs together."
+        )
     if task.metadata is not None:
         try:
             payload.dump_call([dict(task.metadata)], {})

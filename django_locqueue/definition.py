@@ -27,6 +27,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``atomic``: the function's database work and its outcome commit together or not at all.
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
+    ``chunk``: the function is called once for up to so many waiting calls, with a list of
+    :class:`~django_locqueue.policies.chunk.ChunkCall`; ``chunk_wait``: seconds that the first of them waits for others.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
     """
 
@@ -37,6 +39,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    chunk: int | None = None
+    chunk_wait: float | None = None
 
     def using(
         self,
@@ -118,6 +122,8 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    chunk: int | None = ...,
+    chunk_wait: float | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -176,6 +182,8 @@ def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]
 
 def argument_name(definition: Any, position: int) -> str:
     """Return the name of the parameter that takes a positional argument; ``args[2]`` if it is one of ``*args``."""
+    if getattr(definition, "chunk", None) is not None:  # its one parameter takes the whole list
+        return f"args[{position}]"
     names = _positional_names(definition.func)
     position_in_function = position + bool(definition.takes_context)  # the context is not among the arguments
     return names[position_in_function] if position_in_function < len(names) else f"args[{position}]"

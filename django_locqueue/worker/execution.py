@@ -1,10 +1,11 @@
 """One task on one slot, while this worker has it."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
@@ -28,6 +29,8 @@ class Execution:
     Times are of the monotonic clock.
     """
 
+    is_chunk: ClassVar[bool] = False
+
     claimed: Claimed
     result: Any = None
     outcome: Outcome | None = None
@@ -47,9 +50,19 @@ class Execution:
     def __post_init__(self) -> None:
         self.key = self.claimed.key
 
-    def ask_to_stop(self, reason: StopReason) -> None:
-        """Let the task know. The first reason stays."""
-        if self.stop_reason is None:
+    @property
+    def members(self) -> Sequence["Execution"]:
+        """The executions of single tasks that it is of: itself, unless it is a chunk's."""
+        return (self,)
+
+    def begin(self) -> None:
+        """It begins on this thread."""
+        self.began = time.monotonic()
+        self.ident = threading.get_ident()
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the task know, if it is among those of the given ids. The first reason stays."""
+        if self.stop_reason is None and (ids is None or self.claimed.id in ids):
             self.stop_reason = reason
             if interrupt := self.interrupt:
                 interrupt()

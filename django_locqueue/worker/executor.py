@@ -87,6 +87,14 @@ class Executor:
             return False
         return is_async(definition.func) and not getattr(definition, "atomic", False)
 
+    def runs_in_chunks(self, path: str) -> bool:
+        """Whether the definition's function takes a list of calls."""
+        try:
+            definition = contextvars.Context().run(resolve, path)
+        except UnknownTask:
+            return False
+        return getattr(definition, "chunk", None) is not None
+
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
@@ -146,7 +154,7 @@ class Executor:
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
-        if definition.takes_context:
+        if definition.takes_context and not plan.is_chunked:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
@@ -167,7 +175,7 @@ class Executor:
             value = self._call(execution, call)
         except BaseException as error:
             return self.after_error(execution, call.plan.options, error)
-        return self.normalise(call.plan.options, value)
+        return self.normalise(execution, call.plan.options, value)
 
     def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
@@ -178,7 +186,7 @@ class Executor:
                 step = "perform"
                 value = self._call(execution, call)
                 step = "ack"
-                outcome = self._with_retention(execution, self.normalise(options, value))
+                outcome = self._with_retention(execution, self.normalise(execution, options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
@@ -201,7 +209,7 @@ class Executor:
         execution.written = written  # the outcome is stored already
         return outcome
 
-    def normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
+    def normalise(self, execution: Execution, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
             text = payload.dump(compat.normalize_json(value))
         except Exception as error:
@@ -241,20 +249,18 @@ class Executor:
 
     def give_up(self, execution: Execution) -> Execution:
         """Return the end of a run that its timeout could not stop. The run goes on, and its own end is void."""
+        return self.given_up(execution, endless(execution))
+
+    def given_up(self, execution: Execution, error: TaskTimeout) -> Execution:
         claimed = execution.claimed
-        error = TaskTimeout(execution.timeout)
-        if (frame := sys._current_frames().get(execution.ident)) is not None:
-            error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
         try:
             definition = resolve(claimed.task_path)
         except UnknownTask:  # it was there when the run began
             definition = None
         options = definition if isinstance(definition, TaskDefinition) else None
-        given_up = Execution(claimed, result=execution.result, claimed_at=execution.claimed_at, began=execution.began)
-        outcome = contextvars.Context().run(self.after_error, given_up, options, error)
-        given_up.outcome = self._with_retention(given_up, outcome)
-        given_up.ended = time.monotonic()
-        return given_up
+        end = Execution(claimed, result=execution.result, claimed_at=execution.claimed_at, began=execution.began)
+        self.end(end, contextvars.Context().run(self.after_error, end, options, error))
+        return end
 
     def finish(self, execution: Execution) -> None:
         """Tell Django's receivers that a task has ended, as its own backends do."""
@@ -296,6 +302,14 @@ class Executor:
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
+
+
+def endless(execution: Execution) -> TaskTimeout:
+    """Return the error of a run that does not end after its timeout."""
+    error = TaskTimeout(execution.timeout)
+    if (frame := sys._current_frames().get(execution.ident)) is not None:
+        error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
+    return error
 
 
 def _noting(errors: list[BaseException]) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
@@ -83,6 +84,7 @@ class Worker:
         self.store = backend.store
         self.options = options
         self.executor = Executor(backend, watch=lambda execution: self.watchdog.watch(execution))
+        self.chunk_executor = ChunkExecutor(self.executor)
         self.announcer = Announcer()
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
@@ -93,6 +95,7 @@ class Worker:
             between_tasks=self.announcer.help,
             table=options.table,
             async_concurrency=conf.worker.ASYNC_CONCURRENCY,
+            chunk_executor=self.chunk_executor,
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
@@ -240,7 +243,7 @@ class Worker:
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
-            type(self), worker=self.heartbeat.row, running=self.pool.busy, grace=self.options.grace_seconds
+            type(self), worker=self.heartbeat.row, running=len(self.pool.members), grace=self.options.grace_seconds
         )
         self._wait_idle(grace_end)
         if self.pool.busy:
@@ -254,7 +257,7 @@ class Worker:
             service.stop(0)
         for service in ending:
             service.stop(self._until(end))
-        left = self.pool.executions
+        left = self.pool.members
         self.is_stuck = bool(left or self.pool.stuck)
         within(self._until(time.monotonic() + patience), partial(self._last_words, left))
         self.announcer.drain(self._until(end))
@@ -307,7 +310,8 @@ class Worker:
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
-        if self.pool.give_up(execution, self.executor.give_up(execution)):
+        executor = self.chunk_executor if execution.is_chunk else self.executor
+        if self.pool.give_up(execution, executor.give_up(execution)):
             execution.ask_to_stop(StopReason.GIVEN_UP)
             logger.error(
                 "%s #%d does not end after its timeout; its thread is left alone, and another takes its slot.",
@@ -316,7 +320,10 @@ class Worker:
             )
 
     def _on_end(self, execution: Execution) -> None:
-        self.acker.put(execution)
+        if execution.is_chunk:
+            self.acker.put_all(execution.members)
+        else:
+            self.acker.put(execution)
 
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()

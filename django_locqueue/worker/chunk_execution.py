@@ -1,0 +1,56 @@
+"""A chunk on one slot: one call of a function, and an execution for each of its tasks."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from django_locqueue.exceptions import StopTask
+from django_locqueue.store import Chunk
+from django_locqueue.worker.execution import Execution, StopReason
+
+
+@dataclass(slots=True, eq=False)
+class ChunkExecution(Execution):
+    """What runs: it has the slot, the deadline and the call; its members have the outcomes. ``claimed``: its first's."""
+
+    is_chunk: ClassVar[bool] = True
+
+    members: list[Execution] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> "ChunkExecution":
+        return cls(chunk.members[0], members=[Execution(claimed) for claimed in chunk.members])
+
+    def begin(self) -> None:
+        Execution.begin(self)  # not super(), which a dataclass with slots does not know
+        for member in self.members:
+            member.began = self.began
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the members know. The function itself is asked when all of its calls are."""
+        for member in self.members:
+            member.ask_to_stop(reason, ids)
+        if all(member.stop_reason is not None for member in self.members):
+            Execution.ask_to_stop(self, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkContext:
+    """What a chunk's function with ``takes_context=True`` gets; what is said of one call stands in its ``ChunkCall``."""
+
+    execution: Execution
+
+    @property
+    def should_stop(self) -> bool:
+        """True from when the worker must leave, or all calls were cancelled or taken by another worker."""
+        return self.execution.stop_reason is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When the timeout is over, by ``time.monotonic()``. None without a timeout."""
+        return self.execution.deadline
+
+    def check(self) -> None:
+        """Raise :class:`StopTask` when the function should stop. Let it pass: the queue knows what to do then."""
+        if self.execution.stop_reason is not None:
+            raise StopTask(self.execution.stop_reason)
