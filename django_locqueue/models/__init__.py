@@ -6,7 +6,9 @@ if apps.apps_ready and not apps.is_installed("django_locqueue"):
     raise ImproperlyConfigured('django_locqueue is used, but not installed: add "django_locqueue" to INSTALLED_APPS.')
 
 from django_locqueue.models.attempt import TaskAttempt
+from django_locqueue.models.limit import Limit
 from django_locqueue.models.queue import Queue
+from django_locqueue.models.schedule import Schedule, ScheduleRun
 from django_locqueue.models.task import (
     FINISHED,
     WAITING,
@@ -16,19 +18,28 @@ from django_locqueue.models.task import (
     RunningTask,
     State,
     Task,
+    turn,
 )
+from django_locqueue.models.unique_item import UniqueItem
 from django_locqueue.models.worker import Worker
+from django_locqueue.models.workflow import Workflow
 
 __all__ = [
     "FINISHED",
     "WAITING",
     "FailedTask",
+    "Limit",
     "PendingTask",
     "Queue",
     "RetriedTask",
     "RunningTask",
+    "Schedule",
+    "ScheduleRun",
     "State",
     "Task",
     "TaskAttempt",
+    "UniqueItem",
     "Worker",
+    "Workflow",
+    "turn",
 ]

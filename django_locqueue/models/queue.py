@@ -14,6 +14,7 @@ class Queue(models.Model):
     name = NameField(_("name"), max_length=NAME_LENGTH, primary_key=True)
     paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=150, default="", blank=True)
+    paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)  # None: until somebody resumes it
     pause_reason = models.CharField(_("reason"), max_length=200, default="", blank=True)
 
     objects = QueueManager()

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -13,6 +13,7 @@ from django_locqueue.models.indexes import PartialIndex
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
 PATH_LENGTH = 255
+KEY_LENGTH = 255  # of what a task is unique or limited by
 
 
 def worker_names(worker_ids: str) -> list[str]:
@@ -28,7 +29,7 @@ class State(models.TextChoices):
     SCHEDULED = "scheduled", _("Scheduled")  # its time has not come: delayed, or waiting to retry
     READY = "ready", _("Ready")
     RUNNING = "running", _("Running")
-    BLOCKED = "blocked", _("Blocked")  # over a concurrency limit
+    BLOCKED = "blocked", _("Blocked")  # it waits for its turn: under a limit, or behind a step of its workflow
     SUCCESSFUL = "successful", _("Succeeded")
     FAILED = "failed", _("Failed")
     CANCELLED = "cancelled", _("Cancelled")
@@ -36,6 +37,11 @@ class State(models.TextChoices):
 
 WAITING = (State.SCHEDULED, State.READY, State.BLOCKED)
 FINISHED = (State.SUCCESSFUL, State.FAILED, State.CANCELLED)
+
+
+def turn() -> Case:
+    """Return the state of a task whose time has come: one that is limited waits for its turn."""
+    return Case(When(limit_key__isnull=True, then=Value(State.READY)), default=Value(State.BLOCKED))
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
@@ -126,6 +132,29 @@ class Task(models.Model):
     # Why. With a default in the database: code of the version before inserts rows without it.
     cancel_reason = models.CharField(_("reason"), max_length=200, default="", db_default="", blank=True)
 
+    # Of the rare options. All have a default in the database, so that the statements of plain tasks do not name them.
+    unique_key = NameField(_("unique key"), max_length=KEY_LENGTH, default="", db_default="", blank=True)
+    unique_lock = NameField(max_length=KEY_LENGTH, null=True, blank=True)  # the unique key while the task holds it
+    unique_until = models.CharField(max_length=10, default="", db_default="", blank=True)  # started, finished, window
+    unique_seconds = models.FloatField(null=True, blank=True)  # how long a window is, from enqueued_at
+    limit_key = NameField(_("limit"), max_length=KEY_LENGTH, null=True, blank=True)  # under which it waits its turn
+    terms = models.TextField(
+        null=True, blank=True
+    )  # JSON: what a worker must know of the rare options, see policies/terms
+    progress = models.FloatField(_("progress"), null=True, blank=True)  # from 0 to 1
+    progress_message = models.CharField(max_length=200, default="", db_default="", blank=True)
+    workflow = models.ForeignKey(
+        "locqueue.Workflow",
+        verbose_name=_("workflow"),
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,  # as for the worker
+        db_index=False,
+        related_name="tasks",
+    )
+    step = models.PositiveIntegerField(_("step"), default=0, db_default=0)  # of its workflow
+
     objects: ClassVar[TaskManager] = TaskManager()
 
     class Meta:
@@ -170,6 +199,26 @@ class Task(models.Model):
                 fields=["-id"],
                 where=Q(attempt__gt=1),
                 otherwise=["attempt", "-id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_unique",
+                fields=["unique_lock"],
+                where=Q(unique_lock__isnull=False),
+                otherwise=["unique_lock"],
+                unique=True,
+            ),
+            PartialIndex(
+                # Who waits under a limit, in its order, and who runs under it.
+                name="locqueue_task_limited",
+                fields=["limit_key", "state", "-priority", "run_after", "id"],
+                where=Q(limit_key__isnull=False) & (Q(state=State.BLOCKED) | Q(state=State.RUNNING)),
+                otherwise=["limit_key", "state", "-priority", "run_after", "id"],
+            ),
+            PartialIndex(
+                name="locqueue_task_workflow",
+                fields=["workflow", "step", "id"],
+                where=Q(workflow__isnull=False),
+                otherwise=["workflow", "step", "id"],
             ),
         ]
 

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from django_locqueue.exceptions import DamagedTask
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
-from django_locqueue.store.base import repeated
+from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Serving
 from django_locqueue.store.values import Claimed
@@ -90,6 +90,7 @@ class SettingAside(Serving, Recovering):
             "finished_at": self.time(now),
             "error_class": class_path(DamagedTask),
             "error_message": shortened(reason, MESSAGE_LENGTH),
+            **unlocked(),
         }
         for values in (changes, {**changes, **_HARMLESS}):
             try:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import Error, connections, models, transaction
-from django.db.models import Value
+from django.db.models import Case, F, Value, When
 from django.db.models.functions import Concat
 
 from django_locqueue import clock
@@ -98,6 +98,11 @@ class StoreBase:
     def time(now: datetime | None) -> Any:
         """Return the given time, or the database's clock as an expression for the ORM."""
         return clock.DatabaseNow() if now is None else clock.storable(now)
+
+
+def unlocked() -> dict[str, Any]:
+    """Return the changes of an end that concern uniqueness: the lock is free again, but for a window."""
+    return {"unique_lock": Case(When(unique_until="window", then=F("unique_lock")), default=Value(None))}
 
 
 _TIME_COLUMN = SimpleNamespace(output_field=models.DateTimeField())

@@ -8,9 +8,9 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest, Least
 
 from django_locqueue.exceptions import Cancel
-from django_locqueue.models import FINISHED, WAITING, Queue, State
+from django_locqueue.models import FINISHED, WAITING, Queue, State, turn
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
-from django_locqueue.store.base import repeated
+from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
 
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
@@ -24,7 +24,7 @@ class Controlling(Recovering):
         return self._change(
             ids,
             REQUEUEABLE,
-            state=State.READY,
+            state=turn(),
             run_after=self.time(now),
             finished_at=None,
             crashes=0,
@@ -36,7 +36,7 @@ class Controlling(Recovering):
     @repeated
     def run_now(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
         """Make scheduled tasks ready before their time. Return the ids that changed."""
-        return self._change(ids, (State.SCHEDULED,), state=State.READY, run_after=self.time(now))
+        return self._change(ids, (State.SCHEDULED,), state=turn(), run_after=self.time(now))
 
     @repeated
     def cancel(
@@ -58,6 +58,7 @@ class Controlling(Recovering):
                     finished_at=self.time(now),
                     error_class=class_path(Cancel),
                     error_message=reason,
+                    **unlocked(),
                 )
             if running:
                 self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)

@@ -9,7 +9,7 @@ from django_locqueue.models import State, Task
 from django_locqueue.store.base import StoreBase, repeated
 from django_locqueue.store.values import Call, Enqueued
 
-BATCH = 1000  # rows a statement: 9 parameters each at most, under PostgreSQL's 65,535 and SQLite's 32,766
+BATCH = 1000  # rows a statement: 20 parameters each at most, under PostgreSQL's 65,535 and SQLite's 32,766
 
 CALL_COLUMNS = "task_path, args_kwargs, queue_name, priority, max_attempts, backend_alias, metadata"
 COLUMNS = (
@@ -57,17 +57,24 @@ class Enqueuing(StoreBase):
         rows: list[str] = []
         params: list[Any] = []
         for call in calls:
-            rows.append(_row_sql(now, self.time_parameter, is_delayed=call.run_after is not None))
+            is_delayed = call.run_after is not None
+            rows.append(_row_sql(now, self.time_parameter, call.turn, len(call.extra), is_delayed=is_delayed))
             if call.run_after is not None:
                 due = self.dump_time(call.run_after)
                 params += (due, due)
             params += columns_of(call)
-        return f"INSERT INTO {Task._meta.db_table} ({COLUMNS}) VALUES {', '.join(rows)}", params
+            params += [value for _, value in call.extra]
+        return f"INSERT INTO {Task._meta.db_table} ({columns_with(calls[0].extra)}) VALUES {', '.join(rows)}", params
+
+
+def columns_with(extra: Sequence[tuple[str, Any]]) -> str:
+    """Return the columns of an INSERT whose calls have these extra ones."""
+    return ", ".join([COLUMNS, *(name for name, _ in extra)])
 
 
 @lru_cache
-def _row_sql(now: str, at: str, *, is_delayed: bool) -> str:
+def _row_sql(now: str, at: str, turn: str, extra: int, *, is_delayed: bool) -> str:
     # Whether its time has come is judged by the database's clock, here and at promotion.
-    state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{State.READY}' END"
-    times = f"{state}, {at}, {now}" if is_delayed else f"'{State.READY}', {now}, {now}"
-    return f"({times}, %s, %s, %s, %s, %s, %s, %s, {CONSTANTS})"
+    state = f"CASE WHEN {at} > {now} THEN '{State.SCHEDULED}' ELSE '{turn}' END"
+    times = f"{state}, {at}, {now}" if is_delayed else f"'{turn}', {now}, {now}"
+    return f"({times}, %s, %s, %s, %s, %s, %s, %s, {CONSTANTS}{', %s' * extra})"

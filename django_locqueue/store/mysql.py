@@ -10,7 +10,7 @@ from django.db import Error
 from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Mark, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Mark, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
@@ -59,7 +59,8 @@ class MySQLStore(Store):
                     f"""
                     UPDATE {TABLE} SET state = %s, claim_no = claim_no + 1, attempt = attempt + 1,
                       worker_id = %s, worker_ids = CONCAT(worker_ids, %s),
-                      started_at = COALESCE(started_at, %s), last_attempted_at = %s
+                      started_at = COALESCE(started_at, %s), last_attempted_at = %s,
+                      {UNLOCK_AT_CLAIM}
                     WHERE id IN ({", ".join(["%s"] * len(ids))})
                     """,
                     [State.RUNNING, owner.id, f"{owner.name}\n", claimed_at, claimed_at, *ids],
@@ -96,7 +97,8 @@ class MySQLStore(Store):
                     cursor.execute(
                         f"""
                         UPDATE {TABLE} JOIN ({table}) AS ended ON {TABLE}.id = ended.id
-                        SET state = 'successful', finished_at = {time}, return_value = ended.value, worker_id = NULL
+                        SET state = 'successful', finished_at = {time}, return_value = ended.value, worker_id = NULL,
+                          {UNLOCK_AT_END}
                         """,
                         [*chain.from_iterable(values.items()), *time_params],
                     )

@@ -60,8 +60,8 @@ class Notifying(Store):
 
     def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> dict[Key, State]:
         written = super().ack(ended, now=now)
-        if State.READY in written.values():
-            self.notifier.tell({task.queue_name for task, _ in ended if written.get(task.key) == State.READY})
+        if again := {task.queue_name for task, _ in ended if written.get(task.key) in _STARTABLE}:
+            self.notifier.tell(again)
         return written
 
     def promote(self, **options: Any) -> int:
@@ -102,11 +102,12 @@ class Notifying(Store):
 
 def _payload(call: Call, enqueued: Enqueued) -> str | None:
     """Return whom to tell. Of what is due later nobody has to hear: maintenance looks each SOON_SECONDS."""
-    if enqueued.state == State.READY:
+    if enqueued.state in _STARTABLE:
         return call.queue_name
     return ANY if enqueued.run_after - enqueued.enqueued_at < _SOON else None
 
 
+_STARTABLE = (State.READY, State.BLOCKED)  # the latter as soon as its limit allows
 _SOON = timedelta(seconds=SOON_SECONDS)
 
 

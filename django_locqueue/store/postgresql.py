@@ -11,9 +11,9 @@ from django.db import Error
 from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.enqueue import COLUMNS
+from django_locqueue.store.enqueue import columns_with
 from django_locqueue.store.notify import Notifying
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Owner
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
@@ -69,7 +69,11 @@ class PostgreSQLStore(Notifying):
             before, after, state, run_after = frames[shared]
             lines.append(f"{id}{before}{_escaped(call.args_kwargs)}{after}")
             stored.append(Enqueued(id, state, run_after, now))
-        with self.cursor() as cursor, self.connection.wrap_database_errors, cursor.copy(_COPY) as copy:
+        with (
+            self.cursor() as cursor,
+            self.connection.wrap_database_errors,
+            cursor.copy(f"COPY {TABLE} (id, {columns_with(calls[0].extra)}) FROM STDIN") as copy,
+        ):
             copy.write("".join(lines))
         return stored
 
@@ -79,14 +83,15 @@ class PostgreSQLStore(Notifying):
         ``at``: the database's time, aware; ``now``: the same as Django wants it.
         """
         run_after = now if call.run_after is None else clock.storable(call.run_after)
-        state = State.SCHEDULED if run_after > now else State.READY
+        state = State.SCHEDULED if run_after > now else State(call.turn)
         due = at if run_after is now else run_after
         before = ("", state.value, due.isoformat(), at.isoformat(), _escaped(call.task_path), "")
         after = (
             *("", _escaped(call.queue_name), str(call.priority), str(call.max_attempts)),
-            *(_escaped(call.backend_alias), _escaped(call.metadata), "0\t0\t0\t\t\t\tf\n"),
+            *(_escaped(call.backend_alias), _escaped(call.metadata), "0\t0\t0\t\t\t\tf"),
+            *(_escaped(None if value is None else str(value)) for _, value in call.extra),
         )
-        return "\t".join(before), "\t".join(after), state.value, run_after
+        return "\t".join(before), "\t".join(after) + "\n", state.value, run_after
 
     def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)
@@ -97,7 +102,8 @@ class PostgreSQLStore(Notifying):
             WITH picked AS MATERIALIZED (SELECT id {picked} FOR NO KEY UPDATE SKIP LOCKED)
             UPDATE {TABLE} SET state = 'running', claim_no = claim_no + 1, attempt = attempt + 1,
               worker_id = %s, worker_ids = worker_ids || %s,
-              started_at = COALESCE(started_at, {time}), last_attempted_at = {time}
+              started_at = COALESCE(started_at, {time}), last_attempted_at = {time},
+              {UNLOCK_AT_CLAIM}
             FROM picked WHERE {TABLE}.id = picked.id
             RETURNING {_QUALIFIED}
             """,
@@ -112,7 +118,7 @@ class PostgreSQLStore(Notifying):
         rows = self.fetch(
             f"""
             UPDATE {TABLE} SET state = 'successful', finished_at = {time}, return_value = ended.return_value,
-              worker_id = NULL
+              worker_id = NULL, {UNLOCK_AT_END}
             FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS ended (id, claim_no, return_value)
             WHERE {TABLE}.id = ended.id AND {TABLE}.claim_no = ended.claim_no AND {TABLE}.state || '' = 'running'
             RETURNING {TABLE}.id, {TABLE}.claim_no
@@ -132,7 +138,7 @@ class PostgreSQLStore(Notifying):
         with self.connection.cursor() as cursor:
             cursor.execute(
                 f"""
-                UPDATE {TABLE} SET state = 'ready'
+                UPDATE {TABLE} SET state = CASE WHEN limit_key IS NULL THEN 'ready' ELSE 'blocked' END
                 WHERE id = ANY(ARRAY(SELECT unnest(%s::bigint[]))) AND state || '' = 'scheduled'
                 """,
                 [ids],
@@ -140,7 +146,6 @@ class PostgreSQLStore(Notifying):
             return int(cursor.rowcount)
 
 
-_COPY = f"COPY {TABLE} (id, {COLUMNS}) FROM STDIN"
 _QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))
 
 

@@ -12,12 +12,12 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel, WorkerLost
-from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
-from django_locqueue.store.base import StoreBase, repeated
+from django_locqueue.store.base import StoreBase, repeated, unlocked
 from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
@@ -176,14 +176,14 @@ class Recovering(StoreBase):
         }
         if task.cancel_requested:
             asked = {"error_class": class_path(Cancel), "error_message": task.cancel_reason}
-            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time, **asked}
+            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time, **unlocked(), **asked}
         elif crashes >= max_crashes:
-            changes = {"state": State.FAILED, "finished_at": time}
+            changes = {"state": State.FAILED, "finished_at": time, **unlocked()}
         elif crashes > 1:
             wait = timedelta(seconds=retry.exponential(crashes - 1))
             changes = {"state": State.SCHEDULED, "run_after": time + wait}
         else:
-            changes = {"state": State.READY}
+            changes = {"state": State.READY if task.limit_key is None else State.BLOCKED}
         # Fenced like every outcome, although the row is locked: not every database's lock was asked for the same row.
         changes = {"crashes": crashes, "worker": None, **error, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):
@@ -208,7 +208,7 @@ class Recovering(StoreBase):
             return self._make_ready(ids) if ids else 0
 
     def _make_ready(self, ids: list[int]) -> int:
-        return self.by_key(ids, State.SCHEDULED).update(state=State.READY)
+        return self.by_key(ids, State.SCHEDULED).update(state=turn())
 
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""

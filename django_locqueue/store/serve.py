@@ -12,11 +12,16 @@ from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
-from django_locqueue.store.base import StoreBase, repeated
+from django_locqueue.store.base import StoreBase, repeated, unlocked
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
 TABLE = Task._meta.db_table
+
+# A claim ends what is unique only while it waits; an end, all but a window, which lasts as long as it was promised. A
+# lock that was given up is not taken again: no retry and no rescue can meet another task that holds it.
+UNLOCK_AT_CLAIM = "unique_lock = CASE WHEN unique_until = 'started' THEN NULL ELSE unique_lock END"
+UNLOCK_AT_END = "unique_lock = CASE WHEN unique_until = 'window' THEN unique_lock END"
 
 _FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
 
@@ -229,21 +234,21 @@ class Serving(StoreBase):
         if not outcome.keep_row:
             return state if self._forget(task, rows) else None
         error = _BY_REQUEST if outcome.by_request else _last_error(outcome)
-        return state if rows.update(state=state, finished_at=time, worker=None, **error) else None
+        return state if rows.update(state=state, finished_at=time, worker=None, **unlocked(), **error) else None
 
     def _put_back(self, task: Claimed, outcome: Outcome, time: Any, **changes: Any) -> State | None:
         """Back to waiting. A task that was asked to stop meanwhile ends here instead, with the reason it was given."""
         if outcome.delay > 0:
             state, waiting = State.SCHEDULED, {"run_after": time + timedelta(seconds=outcome.delay)}
         else:
-            state, waiting = State.READY, {}
+            state, waiting = task.turn, {}
         fenced = self.fenced(*task.key)
         if fenced.filter(cancel_requested=False).update(state=state, worker=None, **waiting, **changes):
             return state
         asked = fenced.filter(cancel_requested=True)
         if not outcome.keep_row:
             return State.CANCELLED if self._forget(task, asked) else None
-        changes.update(state=State.CANCELLED, finished_at=time, worker=None, **_BY_REQUEST)
+        changes.update(state=State.CANCELLED, finished_at=time, worker=None, **unlocked(), **_BY_REQUEST)
         return State.CANCELLED if asked.update(**changes) else None
 
     def _forget(self, task: Claimed, fenced: QuerySet[Task]) -> bool:

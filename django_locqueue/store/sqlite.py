@@ -9,7 +9,7 @@ from typing import Any
 from django.db import Error, transaction
 
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Owner
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Owner
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Claimed, Key
 
@@ -42,7 +42,8 @@ class SQLiteStore(Store):
             f"""
             UPDATE {TABLE} SET state = 'running', claim_no = claim_no + 1, attempt = attempt + 1,
               worker_id = %s, worker_ids = worker_ids || %s,
-              started_at = COALESCE(started_at, {time}), last_attempted_at = {time}
+              started_at = COALESCE(started_at, {time}), last_attempted_at = {time},
+              {UNLOCK_AT_CLAIM}
             WHERE id IN (SELECT id {picked})
             RETURNING {CLAIMED_COLUMNS}
             """,
@@ -56,7 +57,7 @@ class SQLiteStore(Store):
             f"""
             WITH ended (id, claim_no, return_value) AS (VALUES {", ".join(["(%s, %s, %s)"] * len(ended))})
             UPDATE {TABLE} SET state = 'successful', finished_at = {time}, return_value = ended.return_value,
-              worker_id = NULL
+              worker_id = NULL, {UNLOCK_AT_END}
             FROM ended
             WHERE {TABLE}.id = ended.id AND {TABLE}.claim_no = ended.claim_no AND {TABLE}.state || '' = 'running'
             RETURNING id, claim_no

@@ -1,9 +1,9 @@
 """The values that cross the store's border: what is enqueued, what became of it, and what a claim gives."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django_locqueue.models.task import worker_names
+from django_locqueue.models.task import State, worker_names
 
 Key = tuple[int, int]  # a task's id and the number of its claim
 
@@ -19,6 +19,8 @@ class Call(NamedTuple):
     max_attempts: int = 1
     backend_alias: str = "default"
     metadata: str | None = None
+    turn: str = State.READY  # its state when its time has come
+    extra: tuple[tuple[str, Any], ...] = ()  # further columns; all calls that are stored together have the same
 
 
 class Enqueued(NamedTuple):
@@ -44,6 +46,9 @@ class Claimed(NamedTuple):
     backend_alias: str
     args_kwargs: str
     metadata: str | None
+    limit_key: str | None
+    terms: str | None  # JSON text
+    workflow_id: int | None
     worker_ids: str  # with this worker's name as the last line
     run_after: datetime
     enqueued_at: datetime
@@ -53,6 +58,11 @@ class Claimed(NamedTuple):
     @property
     def key(self) -> Key:
         return (self.id, self.claim_no)
+
+    @property
+    def turn(self) -> State:
+        """Its state when it waits again and its time has come."""
+        return State.READY if self.limit_key is None else State.BLOCKED
 
     @property
     def name(self) -> str:

@@ -43,6 +43,21 @@ def test_what_is_returned_is_what_is_stored(store: Store):
     assert enqueued == (stored["id"], stored["state"], stored["run_after"], stored["enqueued_at"])
 
 
+# The columns of options that most calls do not have.
+RARE = {
+    "unique_key": "",
+    "unique_lock": None,
+    "unique_until": "",
+    "unique_seconds": None,
+    "limit_key": None,
+    "terms": None,
+    "progress": None,
+    "progress_message": "",
+    "workflow_id": None,
+    "step": 0,
+}
+
+
 def test_every_part_of_the_call_is_stored(store: Store):
     stored = row(
         enqueue(
@@ -78,7 +93,36 @@ def test_every_part_of_the_call_is_stored(store: Store):
         "metadata": {"trace": "x"},
         "cancel_requested": False,
         "cancel_reason": "",
+        **RARE,
     }
+
+
+EXTRA = {
+    "unique_key": "shop:ünïque\t\\",
+    "unique_lock": None,
+    "unique_until": "window",
+    "unique_seconds": 1.5,
+    "limit_key": "c:shop-1",
+    "terms": '{"concurrency":1}',
+    "workflow_id": 2**40,
+    "step": 3,
+}
+
+
+@pytest.mark.parametrize("count", [1, 3, 150])  # alone, by INSERT, by COPY where there is one
+def test_extra_columns_are_stored_with_each_call(store: Store, count: int):
+    enqueued = store.enqueue_many(
+        [call(turn="blocked", extra=tuple({**EXTRA, "unique_lock": str(n)}.items())) for n in range(count)]
+    )
+    for number, each in enumerate(enqueued):
+        stored = row(each.id)
+        assert {column: stored[column] for column in EXTRA} == {**EXTRA, "unique_lock": str(number)}
+        assert each.state == stored["state"] == "blocked"
+
+
+def test_a_delayed_call_is_scheduled_whatever_its_turn(store: Store):
+    due = store.now() + timedelta(hours=1)
+    assert enqueue(store, turn="blocked", extra=(("limit_key", "c:1"),), run_after=due).state == "scheduled"
 
 
 def test_one_enqueue_is_one_statement(store: Store):

@@ -1,0 +1,34 @@
+"""What is known of a limit: when the next task may start under it."""
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.models.database import QueueManager
+from django_locqueue.models.fields import MomentField, NameField
+from django_locqueue.models.task import KEY_LENGTH
+
+
+class Limit(models.Model):
+    """A rate or a number of running tasks that many share. Made by the first worker that serves the key.
+
+    The numbers are those of the last task that was served, for pages; what counts stands in the tasks' own terms.
+    """
+
+    key = NameField(_("key"), max_length=KEY_LENGTH, primary_key=True)
+    concurrency = models.PositiveIntegerField(_("at once"), null=True, blank=True)
+    rate = models.CharField(_("rate"), max_length=40, default="", blank=True)
+    tokens = models.FloatField(default=0)  # starts that were free at `counted_at`
+    counted_at = MomentField(default=timezone.now)
+    next_at = MomentField(_("next start"), null=True, blank=True)  # not before; None: at once
+    paused_until = MomentField(_("paused until"), null=True, blank=True)
+
+    objects = QueueManager()
+
+    class Meta:
+        verbose_name = _("limit")
+        verbose_name_plural = _("Limits")
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return str(self.key)

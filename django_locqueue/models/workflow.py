@@ -1,0 +1,41 @@
+"""Tasks that belong together: steps, one after the other, of one or many tasks each."""
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.models.database import QueueManager
+from django_locqueue.models.fields import MomentField
+from django_locqueue.models.task import PATH_LENGTH
+
+
+class Workflow(models.Model):
+    """``remaining`` counts the tasks of the present step that have not ended, so that no end counts its siblings."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", _("Running")
+        SUCCESSFUL = "successful", _("Succeeded")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(_("name"), max_length=PATH_LENGTH, default="", blank=True)
+    state = models.CharField(_("state"), max_length=10, choices=State, default=State.RUNNING)
+    step = models.PositiveIntegerField(_("step"), default=0)  # the present one, from 0
+    steps = models.PositiveIntegerField(_("steps"), default=1)
+    remaining = models.PositiveIntegerField(_("remaining"), default=0)  # of the present step
+    tasks_total = models.PositiveIntegerField(_("tasks"), default=0)
+    successful = models.PositiveIntegerField(_("succeeded"), default=0)
+    failed = models.PositiveIntegerField(_("failed"), default=0)  # or cancelled
+    enqueued_at = MomentField(_("added"), default=timezone.now)
+    finished_at = MomentField(_("finished"), null=True, blank=True)
+
+    objects = QueueManager()
+
+    class Meta:
+        verbose_name = _("workflow")
+        verbose_name_plural = _("Workflows")
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"

@@ -1,0 +1,62 @@
+"""Keys that are made of a call's arguments: ``order-{order_id}``."""
+
+import hashlib
+import inspect
+import string
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+_PARSER = string.Formatter()
+_HASH = 16  # hexadecimal digits of what is cut off: 64 bits
+
+
+class KeyTemplate:
+    """A text with names of parameters in braces, checked against a function when it is made.
+
+    Raises ValueError for a name that is no parameter of ``function`` (or is its context), and for braces that do not
+    match. Only plain names are taken: no positions, no attributes, no format specifications.
+    """
+
+    def __init__(
+        self, text: str, function: Callable[..., Any], *, takes_context: bool = False, option: str = "key"
+    ) -> None:
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"{option} must be a text such as 'order-{{order_id}}', got {text!r}.")
+        try:
+            parts = list(_PARSER.parse(text))
+        except ValueError as error:
+            raise ValueError(f"{option} {text!r}: {error}. Write a brace that is meant as such twice.") from None
+        self.text = text
+        self.names = [name for _, name, _, _ in parts if name is not None]
+        self._signature = _signature(function, takes_context)
+        known = list(self._signature.parameters)
+        for _, name, spec, conversion in parts:
+            if name is not None and (name not in known or spec or conversion):
+                raise ValueError(
+                    f"{option} {text!r} names {name!r}, which is no argument of {function.__qualname__}(). "
+                    f"It has: {', '.join(known) or 'none'}."
+                )
+
+    def render(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Return the key of a call. Raises TypeError if the arguments do not fit the function."""
+        if not self.names:
+            return _PARSER.format(self.text)
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return _PARSER.vformat(self.text, (), bound.arguments)
+
+
+@lru_cache(maxsize=1024)
+def _signature(function: Callable[..., Any], takes_context: bool) -> inspect.Signature:
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    return signature.replace(parameters=parameters[1:] if takes_context else parameters)
+
+
+def fitted(key: str, length: int) -> str:
+    """Return ``key`` in at most ``length`` characters: the end of a longer one is replaced by a digest of all of it."""
+    if len(key) <= length:
+        return key
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return f"{key[: length - _HASH - 1]}#{digest}"
