@@ -81,4 +81,6 @@ def _signature_problem(function: Callable[..., Any], *, takes_context: bool) -> 
         return None
     wanted = "the context and one list of calls" if takes_context else "one list of calls and nothing else"
     name = getattr(function, "__name__", repr(function))
-    return f"chunk: the function is called with {wanted}, for instance {name}(calls). Its signature is {name}{signature}."
+    return (
+        f"chunk: the function is called with {wanted}, for instance {name}(calls). Its signature is {name}{signature}."
+    )

@@ -11,7 +11,7 @@ from django_locqueue.worker.execution import Execution, StopReason
 
 @dataclass(slots=True, eq=False)
 class ChunkExecution(Execution):
-    """What runs: it has the slot, the deadline and the call; its members have the outcomes. ``claimed``: its first's."""
+    """It has the slot, the deadline and the call; its members have the outcomes. ``claimed`` is that of the first."""
 
     is_chunk: ClassVar[bool] = True
 
@@ -36,7 +36,7 @@ class ChunkExecution(Execution):
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """What a chunk's function with ``takes_context=True`` gets; what is said of one call stands in its ``ChunkCall``."""
+    """What a chunk's function with ``takes_context=True`` gets. What concerns one call stands in its ``ChunkCall``."""
 
     execution: Execution
 

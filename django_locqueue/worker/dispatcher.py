@@ -29,8 +29,8 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``ending()``:
-    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all; a chunk
-    is one.
+    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all,
+    and counts a chunk as one.
     """
 
     name = "dispatcher"
@@ -150,7 +150,7 @@ class Dispatcher(Service):
             self.pool.grow()
         return is_short
 
-    def _one_suspect(self, claimed: list[Claimed | Chunk]) -> list[Claimed | Chunk]:
+    def _one_suspect(self, claimed: Sequence[Claimed | Chunk]) -> Sequence[Claimed | Chunk]:
         """Return what may run now; the rest goes back for a moment, uncharged.
 
         Tasks whose workers died may have been what killed them. Those that one death more would fail run one at a

@@ -62,7 +62,7 @@ def test_chunk_failed_that_names_no_call_fails_all(index):
 
 @pytest.mark.parametrize("errors", [{0: "text"}, {"0": ValueError()}, {0: ValueError}])
 def test_chunk_failed_takes_exceptions_by_number(errors):
-    with pytest.raises(TypeError, match="ChunkFailed takes {number of the call: exception}"):
+    with pytest.raises(TypeError, match=r"ChunkFailed takes \{number of the call: exception\}"):
         ChunkFailed(errors)
 
 
@@ -86,7 +86,9 @@ def test_a_function_that_takes_one_list_is_accepted():
 
 @pytest.mark.parametrize("chunk", [0, -1, True, 1.5, "10", MOST_CALLS + 1])
 def test_a_chunk_is_a_whole_number_of_calls(chunk):
-    assert "chunk must be a whole number of calls from 1 to 1,000" in problem(one_list, chunk, None, takes_context=False)
+    assert "chunk must be a whole number of calls from 1 to 1,000" in problem(
+        one_list, chunk, None, takes_context=False
+    )
 
 
 @pytest.mark.parametrize("wait", [-0.1, float("nan"), float("inf"), "1", True])
