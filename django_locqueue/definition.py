@@ -28,6 +28,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``rate_limit``: starts per time over all workers, such as ``"10/s"`` or ``"100/5m"``, shared by all tasks with the
+    same ``rate_key``. ``concurrency``: how many may run at once over all workers, of all tasks with the same
+    ``concurrency_key``. Keys are templates over the arguments, ``"shop-{shop_id}"``; without one, the limit is the
+    definition's own.
     """
 
     max_attempts: int | None = None
@@ -37,6 +41,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    rate_limit: str | None = None
+    rate_key: str | None = None
+    concurrency: int | None = None
+    concurrency_key: str | None = None
 
     def using(
         self,
@@ -118,6 +126,10 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    rate_limit: str | None = ...,
+    rate_key: str | None = ...,
+    concurrency: int | None = ...,
+    concurrency_key: str | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
