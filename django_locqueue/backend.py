@@ -15,8 +15,11 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
-from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.models import State
+from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import chunk, payload, retry
+from django_locqueue.policies.limits import limits_of
+from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 
@@ -176,8 +179,14 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "backend_alias": self.alias,
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
+        limits = limits_of(options) if options else None
         for args, kwargs in calls:
-            yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            call = Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            if limits is not None:
+                limit_key, terms = limits.of_call(args, kwargs, KEY_LENGTH)
+                extra = (("limit_key", limit_key), ("terms", Terms(**terms).dump()))
+                call = call._replace(turn=State.BLOCKED, extra=extra)
+            yield call
 
 
 def _queue_names(params: Mapping[str, Any]) -> list[str]:
@@ -215,6 +224,10 @@ def _validate_options(task: TaskDefinition) -> None:
             "chunk and atomic=True cannot go together: the calls of a chunk may end differently, and one transaction "
             "cannot. Open transaction.atomic() in the function, around what belongs together."
         )
+    try:
+        limits_of(task)
+    except ValueError as error:
+        raise compat.InvalidTask(str(error)) from None
     if task.metadata is not None:
         try:
             payload.dump_call([dict(task.metadata)], {})

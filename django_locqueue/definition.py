@@ -30,6 +30,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``chunk``: the function is called once for up to so many waiting calls, with a list of
     :class:`~django_locqueue.policies.chunk.ChunkCall`; ``chunk_wait``: seconds that the first of them waits for others.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``rate_limit``: starts per time over all workers, such as ``"10/s"`` or ``"100/5m"``, shared by all tasks with the
+    same ``rate_key``. ``concurrency``: how many may run at once over all workers, of all tasks with the same
+    ``concurrency_key``. Keys are templates over the arguments, ``"shop-{shop_id}"``; without one, the limit is the
+    definition's own.
     """
 
     max_attempts: int | None = None
@@ -39,6 +43,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    rate_limit: str | None = None
+    rate_key: str | None = None
+    concurrency: int | None = None
+    concurrency_key: str | None = None
     chunk: int | None = None
     chunk_wait: float | None = None
 
@@ -122,6 +130,10 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    rate_limit: str | None = ...,
+    rate_key: str | None = ...,
+    concurrency: int | None = ...,
+    concurrency_key: str | None = ...,
     chunk: int | None = ...,
     chunk_wait: float | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...

@@ -21,6 +21,7 @@ _TRANSIENT = {1213, 1205, 1020}
 class MySQLStore(Store):
     # MariaDB cannot name the table to lock; no statement here joins.
     _locks_by_table = False
+    any_state = "CONCAT(state, '')"
 
     def is_transient(self, error: Error) -> bool:
         return bool(error.args) and error.args[0] in _TRANSIENT
