@@ -9,7 +9,7 @@ from django.db import connections
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.exceptions import TaskTimeout
-from django_locqueue.models import State, Task
+from django_locqueue.models import Task
 from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
@@ -55,15 +55,15 @@ def claim_next(lease: float = 60) -> Claimed:
 
 
 def claim_chunk(lease: float = 60) -> Chunk:
-    """Claim what waits as a chunk, for a worker named ``tests:1``."""
+    """Claim the chunk whose turn it is, for a worker named ``tests:1``."""
     store = our_backend().store
     worker = store.register_worker("tests:1", lease=lease)
-    Task.objects.filter(state=State.BLOCKED).update(state=State.READY)
-    return Chunk(tuple(store.claim(Owner(worker.pk, worker.name), 100)))
+    [chunk] = store.claim_limited(Owner(worker.pk, worker.name), 1).chunks
+    return chunk
 
 
 def run_chunk(meanwhile: Callable[[ChunkExecution], Any] = lambda chunk: None) -> list[Execution]:
-    """Claim what waits as a chunk, run it, record and announce what came of each member; return their executions.
+    """Claim the chunk whose turn it is, run it, record and announce what came of each member; return their executions.
 
     ``meanwhile`` is called before it runs.
     """
