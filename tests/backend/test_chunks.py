@@ -1,13 +1,21 @@
 """What a definition that runs in chunks may be, and how its calls are stored."""
 
+import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+from types import ModuleType
+
 import pytest
+from django.utils import timezone
 
 from django_locqueue import compat, task
-from django_locqueue.models import State
+from django_locqueue.models import State, Task
 from django_locqueue.policies.chunk import WAIT_SECONDS
+from django_locqueue.policies.outcome import Kind
 from django_locqueue.policies.terms import Terms, load_terms
 from tests import chunked_tasks, tasks
-from tests.running import row
+from tests.running import row, run_chunk
 
 
 def define(**options):
@@ -64,3 +72,19 @@ def test_a_key_is_made_of_what_each_call_passes():
 def test_an_argument_that_json_cannot_hold_is_named_by_its_place():
     with pytest.raises(TypeError, match=r"args\[1\]"):
         define().enqueue(1, object())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_example_in_the_docs_runs(monkeypatch):
+    section = Path(__file__).parents[2].joinpath("docs/tasks.md").read_text().partition("## Chunks")[2]
+    module = ModuleType("geo_tasks")
+    monkeypatch.setitem(sys.modules, "geo_tasks", module)
+    for block in re.findall(r"^```python\n(.*?)^```", section.partition("\n## ")[0], re.DOTALL | re.MULTILINE):
+        exec(compile(block, "docs/tasks.md", "exec"), vars(module))
+    Task.objects.update(run_after=timezone.now() - timedelta(minutes=1))  # they have waited for others
+    outcomes = [member.outcome for member in run_chunk()]
+    assert [(outcome.kind, outcome.return_value) for outcome in outcomes] == [
+        (Kind.SUCCESSFUL, '"Sydney"'),
+        (Kind.SUCCESSFUL, '"Xi\'an"'),
+        (Kind.RETRIED, None),
+    ]
