@@ -27,17 +27,19 @@ class ChunkExecutor(Executor):
         self.single = single
 
     def begin(self, execution: Execution) -> Outcome | Call:
-        calls: list[ChunkCall] = []
+        begun: list[tuple[Execution, Call]] = []
         for member in execution.members:
-            begun = self.single.begin(member)
-            if isinstance(begun, Outcome):
-                member.outcome = begun  # it was cancelled, or its arguments are damaged: the function never hears of it
+            call = self.single.begin(member)
+            if isinstance(call, Outcome):
+                member.outcome = call  # it was cancelled, or its arguments are damaged: the function never hears of it
             else:
-                calls.append(_chunk_call(member, begun))
-                plan = begun.plan
-        if not calls:
+                begun.append((member, call))
+        if not begun:
             return _DECIDED
-        return Call(plan, [ChunkContext(execution), calls] if plan.definition.takes_context else [calls], {})
+        calls = [_chunk_call(member, call) for member, call in begun]
+        _, first = begun[0]
+        takes_context = first.plan.definition.takes_context
+        return replace(first, args=[ChunkContext(execution), calls] if takes_context else [calls], kwargs={})
 
     def normalise(self, execution: Execution, options: TaskDefinition | None, value: Any) -> Outcome:
         called = _called(execution)
