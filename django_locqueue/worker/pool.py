@@ -3,8 +3,11 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 
 from django.db import connections
 
@@ -19,6 +22,9 @@ from django_locqueue.worker.slots import MOST_THREADS, SlotTable
 from django_locqueue.worker.threads import ThreadRange
 
 KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
+
+LOOK = object()  # in the inbox: what comes first is elsewhere
+NO_TIMES: Mapping[Key, float] = MappingProxyType({})
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -47,7 +53,9 @@ class Pool:
         self.on_free = on_free
         self.between_tasks = between_tasks
         self.table = table
-        self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
+        self._inbox: SimpleQueue[object] = SimpleQueue()  # of executions; LOOK; None: a thread is to end
+        # What goes before all in the inbox, where a LOOK tells of it.
+        self._first: deque[Execution] = deque()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
         self._executions: dict[Key, Execution] = {}
@@ -122,12 +130,23 @@ class Pool:
     def executions(self) -> list[Execution]:
         return list(self._executions.values())
 
-    def submit(self, tasks: Iterable[Claimed]) -> None:
+    @property
+    def first_waiting(self) -> int:
+        """How many that go before the others wait for a thread."""
+        return len(self._first)
+
+    def submit(
+        self, tasks: Iterable[Claimed], *, start_by: Mapping[Key, float] = NO_TIMES, first: bool = False
+    ) -> None:
+        """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
         for claimed in tasks:
-            execution = Execution(claimed)
+            execution = Execution(claimed, start_by=start_by.get(claimed.key))
             self._executions[execution.key] = self._unstarted[execution.key] = execution
             if self.is_async(claimed):
                 self._submit_to_loop(execution)
+            elif first:
+                self._first.append(execution)
+                self._inbox.put(LOOK)
             else:
                 self._inbox.put(execution)
 
@@ -259,6 +278,15 @@ class Pool:
 
     def _next_work(self, slot: int) -> Execution | None:
         """Wait for it. None: this thread is to end."""
+        while True:
+            with suppress(IndexError):
+                if self._first:
+                    return self._first.popleft()
+            work = self._next_in_inbox(slot)
+            if work is None or isinstance(work, Execution):
+                return work
+
+    def _next_in_inbox(self, slot: int) -> object:
         try:
             return self._inbox.get_nowait()
         except Empty:
