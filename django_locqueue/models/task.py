@@ -36,6 +36,7 @@ class State(models.TextChoices):
 
 
 WAITING = (State.SCHEDULED, State.READY, State.BLOCKED)
+STARTABLE = (State.READY, State.BLOCKED)  # the latter as soon as its limit allows
 FINISHED = (State.SUCCESSFUL, State.FAILED, State.CANCELLED)
 
 
@@ -56,6 +57,10 @@ class TaskQuerySet(models.QuerySet["Task"]):
 
     def ready(self) -> "TaskQuerySet":
         return self.filter(state=State.READY)
+
+    def limited(self) -> "TaskQuerySet":
+        """Waiting for their turn under a limit."""
+        return self.filter(state=State.BLOCKED, limit_key__isnull=False)
 
     def running(self) -> "TaskQuerySet":
         return self.filter(state=State.RUNNING)

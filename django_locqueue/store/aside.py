@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, DataError, IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from django_locqueue.exceptions import DamagedTask
-from django_locqueue.models import State
+from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Serving
@@ -36,7 +37,7 @@ _HARMLESS = {"attempt": 0, "crashes": 0, "max_attempts": 1, "priority": 0, "work
 class SettingAside(Serving, Recovering):
     @repeated
     def set_aside(self, *, limit: int = LOOKED_AT, now: datetime | None = None) -> list[int]:
-        """Fail the tasks at the heads of the queues whose rows cannot be claimed; return their ids.
+        """Fail the tasks at the heads of the queues and lines whose rows cannot be claimed; return their ids.
 
         What cannot even be written is logged and stays. Sends no signal: ``endings.set_aside`` does.
         """
@@ -51,6 +52,13 @@ class SettingAside(Serving, Recovering):
         while name is not None:
             yield list(ready.filter(queue_name=name).values_list("pk", flat=True)[:limit])
             name = ready.filter(queue_name__gt=name).values_list("queue_name", flat=True).first()
+        limited = self.tasks.limited().order_by("queue_name", "limit_key", "-priority", "run_after", "id")
+        line = limited.values_list("queue_name", "limit_key").first()
+        while line is not None:
+            queue_name, key = line
+            yield list(limited.filter(queue_name=queue_name, limit_key=key).values_list("pk", flat=True)[:limit])
+            behind = Q(queue_name=queue_name, limit_key__gt=key) | Q(queue_name__gt=queue_name)
+            line = limited.filter(behind).values_list("queue_name", "limit_key").first()
 
     def _set_aside(self, ids: Sequence[int], now: datetime | None) -> list[int]:
         """Look for them by halves: among a thousand rows one costs ten tries."""
@@ -66,7 +74,7 @@ class SettingAside(Serving, Recovering):
         """Return what a claim of these rows raises. Whatever it does is rolled back."""
         try:
             with self.transaction():
-                self.by_key(ids, State.READY).update(
+                self.by_key(ids, *STARTABLE).update(
                     claim_no=F("claim_no") + 1,
                     attempt=F("attempt") + 1,
                     started_at=Coalesce("started_at", self.time(now)),
@@ -95,7 +103,7 @@ class SettingAside(Serving, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
-                    return bool(self.by_key([task_id], State.READY).update(**values))
+                    return bool(self.by_key([task_id], *STARTABLE).update(**values))
             except DatabaseError as refused:
                 if self.is_transient(refused):
                     raise
@@ -107,7 +115,11 @@ _TYPES = Claimed.__annotations__
 
 
 def _check(task: Claimed) -> None:
-    """Raise TypeError for a value that is not of its column's type: SQLite keeps any, 0000-00-00 is none."""
+    """Raise TypeError for a value that is not of its column's type: SQLite keeps any, 0000-00-00 is none.
+
+    ValueError for terms that nobody has written so.
+    """
+    load_terms(task.terms)
     for (name, kind), value in zip(_TYPES.items(), task, strict=True):
         if not isinstance(value, kind):
             raise TypeError(f"{name} is {value!r:.80}, which is no {getattr(kind, '__name__', kind)}")

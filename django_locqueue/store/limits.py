@@ -11,6 +11,8 @@ from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from django_locqueue.models import State
+from django_locqueue.policies.outcome import Outcome
 from django_locqueue.policies.terms import Terms, load_terms
 from django_locqueue.store.base import repeated
 from django_locqueue.store.limit_rows import LimitKeeping, rate_key, rate_of
@@ -112,6 +114,20 @@ class Limiting(LimitKeeping, LineReading, Serving):
         for line in lines:
             self._serve(claim, line, owner, limit, {}, now)
         return claim
+
+    def next_turn(self, *, queues: Collection[str] = (), exclude_queues: Collection[str] = ()) -> float | None:
+        """Return the seconds until a task may have its turn, as far as a clock decides it; None if none waits."""
+        waits = [
+            first.wait
+            for name, key in self.queues_behind(None, queues, exclude_queues)
+            for first in self.lines(name, key, MOST_LINES)
+        ]
+        return min(waits, default=None)
+
+    def _record(self, task: Claimed, outcome: Outcome, now: datetime | None) -> State | None:
+        if outcome.pause > 0:
+            self.pause_rate(task, outcome.pause, now=now)
+        return super()._record(task, outcome, now)
 
     def _serve(
         self,

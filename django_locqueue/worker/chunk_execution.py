@@ -1,11 +1,12 @@
 """A chunk on one slot: one call of a function, and an execution for each of its tasks."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar
 
 from django_locqueue.exceptions import StopTask
-from django_locqueue.store import Chunk
+from django_locqueue.store import Chunk, Key
 from django_locqueue.worker.execution import Execution, StopReason
 
 
@@ -18,8 +19,9 @@ class ChunkExecution(Execution):
     members: list[Execution] = field(default_factory=list)
 
     @classmethod
-    def of(cls, chunk: Chunk) -> "ChunkExecution":
-        return cls(chunk.members[0], members=[Execution(claimed) for claimed in chunk.members])
+    def of(cls, chunk: Chunk, start_by: Mapping[Key, float] = MappingProxyType({})) -> "ChunkExecution":
+        members = [Execution(claimed, start_by=start_by.get(claimed.key)) for claimed in chunk.members]
+        return cls(chunk.members[0], members=members)
 
     def begin(self) -> None:
         Execution.begin(self)  # not super(), which a dataclass with slots does not know

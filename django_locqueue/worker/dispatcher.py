@@ -1,5 +1,6 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -69,6 +70,7 @@ class Dispatcher(Service):
         self._growth = Growth()
         self._pace = 0.0  # tasks a second
         self._measured = (time.monotonic(), 0)
+        self._odd = False  # whose turn it is where there is room for one
         self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
@@ -99,6 +101,16 @@ class Dispatcher(Service):
         self.claimer.hear(queue_name)
         self.wake(again=True)
 
+    def hear_limited(self) -> None:
+        """Something that waits for its turn was enqueued."""
+        self.claimer.limited.hear()
+        self.wake(again=True)
+
+    def end_turn(self, task: Claimed) -> None:
+        """A limited task has ended, and its end is stored."""
+        self.claimer.limited.end(task)
+        self.wake()
+
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
         self.give_back_unstarted(waited=LONGEST_UNSTARTED_SECONDS)
@@ -111,13 +123,15 @@ class Dispatcher(Service):
             endings.set_aside(self.store, announce=self.announce)
             self._met_damage = False
         is_growing = self._grow()
+        is_limited = self._claim_limited(owner, now)
         room = self._room() if self._is_hungry() else 0
         if self.most_tasks is not None:
             room = min(room, self.most_tasks - self._taken)
         if room <= 0:
             # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
             waits = self.pool.free_threads < 0 or self.room.is_mixed
-            return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
+            wait = GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
+            return min(wait, self._limited_wait())
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
         self._taken += len(claimed)
@@ -126,10 +140,45 @@ class Dispatcher(Service):
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
-        self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
+        self._delay = self.least if claimed or is_limited else min(self._delay * 1.5, self.most)
         if not self.found_nothing and self._is_loop_hungry():
             return 0.0  # this claim told that more of them are async
-        return GROW_SECONDS if self._grow() else self._delay
+        return min(GROW_SECONDS if self._grow() else self._delay, self._limited_wait())
+
+    def _claim_limited(self, owner: Owner, now: datetime | None) -> bool:
+        """Claim tasks whose turn it is, for threads that are free or as good as free. Return whether there were any.
+
+        Beside a backlog of others they get half of the room, so that neither waits for the end of the other.
+        """
+        limited = self.claimer.limited
+        if limited.due_in > 0 or (room := self._limited_room()) <= 0:
+            return False
+        if self.claimer.has_backlog:
+            self._odd ^= True
+            room = (room + self._odd) // 2
+        if self.most_tasks is not None:
+            room = min(room, self.most_tasks - self._taken)
+        if room <= 0:
+            return False
+        reconcile_at, self._reconcile_at = self._reconcile_at, 0.0
+        claim = limited.claim(owner, room, now)
+        tasks: list[Claimed | Chunk] = [*claim.tasks, *claim.chunks]
+        self._taken += len(tasks)
+        self.pool.submit(self._one_suspect(tasks), start_by=claim.start_by, first=True)
+        self._reconcile_at = reconcile_at
+        self.room.note(len(tasks), sum(map(self.pool.is_async, tasks)))
+        self._remember({task.queue_name for task in tasks})
+        return bool(tasks)
+
+    def _limited_room(self) -> int:
+        """As many as threads are free, or will be at once, as they end many tasks before the next are due."""
+        soon = min(self.pool.size, self._ahead // 2) - self.pool.first_waiting
+        return max(self.room.size(self.pool.free_threads, self.pool.free_async), soon)
+
+    def _limited_wait(self) -> float:
+        """Return the seconds until somebody's turn comes. Without room for him, who ends a task wakes us."""
+        wait = self.claimer.limited.due_in
+        return wait if wait == math.inf or self._limited_room() > 0 else IDLE_SECONDS
 
     def _room(self) -> int:
         return self.room.size(self.pool.free_threads + self._ahead, self.pool.free_async)

@@ -39,6 +39,7 @@ class Execution:
     stop_reason: StopReason | None = None
     interrupt: Callable[[], object] | None = None  # of an async task: cancels its coroutine. Called by any thread
     claimed_at: float = field(default_factory=time.monotonic)
+    start_by: float | None = None  # under a rate: it must not begin later
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
     ident: int = 0  # of the thread that it runs on

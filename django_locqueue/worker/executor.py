@@ -20,7 +20,7 @@ from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
-from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
+from django_locqueue.exceptions import InvalidPayload, LeaseLost, Retry, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
@@ -158,6 +158,8 @@ class Executor:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
+        if execution.start_by is not None and time.monotonic() > execution.start_by:
+            return Outcome(Kind.RELEASED)  # its rate counts it as begun before
         return Call(plan, args, kwargs)
 
     def _call(self, execution: Execution, call: Call) -> Any:
@@ -221,7 +223,7 @@ class Executor:
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
             return _stopped(execution, error)
-        return retry.after_error(
+        outcome = retry.after_error(
             error,
             exhausted=retry.exhausted(
                 attempt=claimed.attempt, crashes=claimed.crashes, max_attempts=claimed.max_attempts
@@ -230,6 +232,9 @@ class Executor:
             backoff=partial(self._backoff, execution, options, error),
             longest=self.backend_of(claimed).backoff["MAX"],
         )
+        if isinstance(error, Retry) and claimed.terms is not None:
+            return outcome._replace(pause=retry.sane(error.after, otherwise=0.0))
+        return outcome
 
     def _backoff(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> float:
         """Return the seconds to wait. A backoff function that misbehaves means the longest wait."""

@@ -3,8 +3,11 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 
 from django.db import connections
 
@@ -20,6 +23,9 @@ from django_locqueue.worker.slots import MOST_THREADS, SlotTable
 from django_locqueue.worker.threads import ThreadRange
 
 KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
+
+LOOK = object()  # in the inbox: what comes first is elsewhere
+NO_TIMES: Mapping[Key, float] = MappingProxyType({})
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -50,7 +56,9 @@ class Pool:
         self.on_free = on_free
         self.between_tasks = between_tasks
         self.table = table
-        self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
+        self._inbox: SimpleQueue[object] = SimpleQueue()  # of executions; LOOK; None: a thread is to end
+        # What goes before all in the inbox, where a LOOK tells of it.
+        self._first: deque[Execution] = deque()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
         self._executions: dict[Key, Execution] = {}
@@ -118,7 +126,7 @@ class Pool:
     def free_async(self) -> int:
         return self.async_concurrency - len(self._on_loop) - len(self._stuck_on_loop)
 
-    def is_async(self, task: Claimed) -> bool:
+    def is_async(self, task: Claimed | Chunk) -> bool:
         """Whether it is known to run on the event loop."""
         return self._is_async.get(task.task_path, False)
 
@@ -131,26 +139,38 @@ class Pool:
         """The executions of single tasks: of a chunk, which is one of ``executions``, those of its members."""
         return [member for execution in self.executions for member in execution.members]
 
-    def submit(self, tasks: Iterable[Claimed | Chunk]) -> None:
+    @property
+    def first_waiting(self) -> int:
+        """How many that go before the others wait for a thread."""
+        return len(self._first)
+
+    def submit(
+        self, tasks: Iterable[Claimed | Chunk], *, start_by: Mapping[Key, float] = NO_TIMES, first: bool = False
+    ) -> None:
+        """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
         for task in tasks:
             if type(task) is Claimed and task.task_path not in self._chunk_paths:
-                self._submit(Execution(task))
+                self._submit(Execution(task, start_by=start_by.get(task.key)), first)
             else:
-                self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)))
+                self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)), start_by, first)
 
-    def _submit(self, execution: Execution) -> None:
+    def _submit(self, execution: Execution, first: bool) -> None:
         self._executions[execution.key] = self._unstarted[execution.key] = execution
         if self.is_async(execution.claimed):
             self._submit_to_loop(execution)
+        elif first:
+            self._first.append(execution)
+            self._inbox.put(LOOK)
         else:
             self._inbox.put(execution)
 
-    def _submit_chunk(self, chunk: Chunk) -> None:
+    def _submit_chunk(self, chunk: Chunk, start_by: Mapping[Key, float], first: bool) -> None:
+        execution = ChunkExecution.of(chunk, start_by)
         if chunk.task_path in self._is_async and chunk.task_path not in self._chunk_paths:
-            for claimed in chunk.members:  # its definition has changed since they were enqueued
-                self._submit(Execution(claimed))
+            for member in execution.members:  # its definition has changed since they were enqueued
+                self._submit(member, first)
         else:
-            self._submit(ChunkExecution.of(chunk))
+            self._submit(execution, first)
 
     def _submit_to_loop(self, execution: Execution) -> None:
         self._on_loop.add(execution.key)
@@ -238,7 +258,8 @@ class Pool:
         if execution.is_chunk is not (path in self._chunk_paths):
             # Its definition has changed since its tasks were enqueued. Who takes it out may put it in as it is now.
             if self._unstarted.pop(execution.key, None) is not None:
-                self.submit(member.claimed for member in execution.members)
+                start_by = {member.key: member.start_by for member in execution.members if member.start_by is not None}
+                self.submit([member.claimed for member in execution.members], start_by=start_by)
             self.on_free()
         elif self._is_async[path]:
             self._submit_to_loop(execution)
@@ -289,6 +310,15 @@ class Pool:
 
     def _next_work(self, slot: int) -> Execution | None:
         """Wait for it. None: this thread is to end."""
+        while True:
+            with suppress(IndexError):
+                if self._first:
+                    return self._first.popleft()
+            work = self._next_in_inbox(slot)
+            if work is None or isinstance(work, Execution):
+                return work
+
+    def _next_in_inbox(self, slot: int) -> object:
         try:
             return self._inbox.get_nowait()
         except Empty:

@@ -18,7 +18,7 @@ from django_locqueue.models import State
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import Service
-from django_locqueue.store.notify import Notifying
+from django_locqueue.store.notify import LIMITED, Notifying
 from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
@@ -40,6 +40,7 @@ from django_locqueue.worker.watchdog import Watchdog
 
 logger = logging.getLogger("django_locqueue.worker")
 
+LONGEST_TURN_SECONDS = 60.0  # what --drain waits for a limited task to have its turn; a longer wait is a time to come
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
 LOOK_SECONDS = 1.0  # how soon a dead service is seen, or a lease that is over; a stop signal rings
 FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
@@ -217,17 +218,23 @@ class Worker:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
             return False
         try:
-            ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
+            look = self.store.look()
+            ready = [head for head in look.heads if self._serves(head.queue_name)]
+            turn = self._next_turn() if look.is_limited else None
             due = self.store.next_due()
         except Error:
             close_connections()  # the services say it in the log, and wait for it
             return False
-        if ready:
+        if ready or turn == 0:
             self.dispatcher.wake()
         if due is not None and due <= SUSPECT_SECONDS:
             self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
             return False
-        return not ready and not self.pool.busy
+        return not ready and not self.pool.busy and (turn is None or turn > LONGEST_TURN_SECONDS)
+
+    def _next_turn(self) -> float | None:
+        wait = self.store.next_turn(queues=self.options.queues, exclude_queues=self.options.exclude_queues)
+        return None if wait is None else max(0.0, wait)
 
     def _serves(self, queue_name: str) -> bool:
         options = self.options
@@ -332,6 +339,9 @@ class Worker:
         if not queue_name:
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
+        elif queue_name.startswith(LIMITED):
+            if self._serves(queue_name.removeprefix(LIMITED)):
+                self.dispatcher.hear_limited()
         elif self._serves(queue_name):
             self.dispatcher.hear(queue_name)
 
@@ -343,6 +353,8 @@ class Worker:
                     self.dispatcher.wake()
                 elif execution.written == State.SCHEDULED and outcome.delay < SOON_SECONDS:
                     self.maintenance.wake()
+            if execution.claimed.limit_key is not None:
+                self.dispatcher.end_turn(execution.claimed)
         self.announcer.put([partial(self._announce, execution) for execution in executions])
 
     def _announce(self, execution: Execution) -> None:

@@ -8,6 +8,7 @@ from django.db import DataError, OperationalError
 from django_locqueue.models import FINISHED, State
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
+from django_locqueue.store.serve import Look
 from django_locqueue.worker.execution import Execution
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -102,6 +103,9 @@ class FakeStore:
 
     def is_transient(self, error):
         return "locked" in str(error)
+
+    def look(self):
+        return Look([], is_limited=False)
 
     def claim(self, owner, limit, **options):
         self._fail_while_away()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from django_locqueue.service import LARGEST_SHARE, LONGEST_REST_SECONDS
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Look, Owner
 from django_locqueue.worker import claimer as module
 from django_locqueue.worker.claimer import Claimer
 from tests.worker.fakes import NOW, claimed
@@ -21,6 +21,9 @@ class Queues:
         self.asked = []
         self.clock = 0.0
         self.look_takes = 0.0
+
+    def look(self):
+        return Look([], is_limited=False)
 
     def claim(self, owner, limit, **options):
         self.asked.append(None)
