@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django_locqueue import Cancel, ChunkCall, ChunkFailed, Retry, Snooze, task
+from django_locqueue.exceptions import StopTask
 from tests.tasks import write_ledger
 
 seen: list[list[ChunkCall]] = []
@@ -98,6 +99,26 @@ def wait_for_gate(calls: list[ChunkCall]) -> list[str]:
     entered.set()
     gate.wait(20)
     return [call.id for call in calls]
+
+
+@task(chunk=5, chunk_wait=0, max_attempts=2, backoff=0)
+def retry_soon(calls: list[ChunkCall]) -> None:
+    seen.append(calls)
+    raise ValueError("the service is away")
+
+
+@task(chunk=5, chunk_wait=0)
+def wait_for_cancel(calls: list[ChunkCall]) -> list[Any]:
+    """Go on until one of the calls is cancelled."""
+    entered.set()
+    while not any(call.should_stop for call in calls):
+        gate.wait(0.01)
+    return [StopTask() if call.should_stop else None for call in calls]
+
+
+@task(chunk=5, chunk_wait=0, rate_limit="1/h")
+def note_at_a_rate(calls: list[ChunkCall]) -> None:
+    seen.append(calls)
 
 
 @task(chunk=5, chunk_wait=0)

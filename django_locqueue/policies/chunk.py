@@ -28,7 +28,10 @@ class ChunkCall:
 
     @property
     def should_stop(self) -> bool:
-        """True when somebody has cancelled this call, or the worker must leave, or another worker has it."""
+        """True when somebody has cancelled this call, or the worker must leave, or another worker has it.
+
+        Then :class:`~django_locqueue.exceptions.StopTask` may be its value: the queue knows what to do.
+        """
         return self._is_asked()
 
 
