@@ -4,8 +4,8 @@ import threading
 
 from django_locqueue import Retry, task
 
-began = []  # what was passed, in the order of the beginnings
-together = []  # how many ran at each beginning
+began: list[object] = []  # what was passed, in the order of the beginnings
+together: list[int] = []  # how many ran at each beginning
 running = 0
 lock = threading.Lock()
 gate = threading.Event()  # set: nobody waits

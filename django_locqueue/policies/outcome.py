@@ -44,7 +44,6 @@ class Outcome(NamedTuple):
 
     ``keep_row``: whether the row stays if the task ends with this; one that is put back ends if somebody cancelled
     it meanwhile. ``by_request``: it is cancelled because somebody asked for it, and the row knows the reason.
-    ``pause``: seconds for which nothing starts under its rate.
     """
 
     kind: Kind
@@ -53,7 +52,6 @@ class Outcome(NamedTuple):
     delay: float = 0.0
     keep_row: bool = True
     by_request: bool = False
-    pause: float = 0.0
     exception: BaseException | None = None  # for receivers of task_finished, who read sys.exc_info()
 
 

@@ -11,8 +11,6 @@ from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
-from django_locqueue.models import State
-from django_locqueue.policies.outcome import Outcome
 from django_locqueue.policies.terms import Terms, load_terms
 from django_locqueue.store.base import repeated
 from django_locqueue.store.limit_rows import LimitKeeping, rate_key, rate_of
@@ -123,11 +121,6 @@ class Limiting(LimitKeeping, LineReading, Serving):
             for first in self.lines(name, key, MOST_LINES)
         ]
         return min(waits, default=None)
-
-    def _record(self, task: Claimed, outcome: Outcome, now: datetime | None) -> State | None:
-        if outcome.pause > 0:
-            self.pause_rate(task, outcome.pause, now=now)
-        return super()._record(task, outcome, now)
 
     def _serve(
         self,

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from asgiref.sync import sync_to_async
+
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.store import Claimed, Key
+from django_locqueue.policies.retry import sane
+from django_locqueue.store import Claimed, Key, Store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -40,6 +43,7 @@ class Execution:
     interrupt: Callable[[], object] | None = None  # of an async task: cancels its coroutine. Called by any thread
     claimed_at: float = field(default_factory=time.monotonic)
     start_by: float | None = None  # under a rate: it must not begin later
+    has_returned_rate: bool = False
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
     ident: int = 0  # of the thread that it runs on
@@ -91,6 +95,36 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
 
     execution: Execution
     metadata: dict[str, Any]
+    store: Store
+
+    def pause_rate(self, seconds: float) -> None:
+        """Let no task start under this one's rate for ``seconds``, as ``Retry(after=...)`` does; this one goes on.
+
+        Raises ValueError for what is no time, or if the task has no ``rate_limit``.
+        """
+        wait = sane(seconds, otherwise=-1.0)
+        if wait < 0:
+            raise ValueError(f"pause_rate takes a number of seconds from 0, got {seconds!r}.")
+        if not self.store.pause_rate(self.execution.claimed, wait):
+            raise ValueError(f"{self.execution.claimed.name} has no rate to pause: give it @task(rate_limit=...).")
+
+    def return_rate(self) -> bool:
+        """Say that this run has not made the call that its rate counts, so that another task may start in its place.
+
+        False: the rate has gone on without it already, or there is none; also from the second time on.
+        """
+        if self.execution.has_returned_rate:
+            return False
+        self.execution.has_returned_rate = True
+        return self.store.return_rate(self.execution.claimed)
+
+    async def apause_rate(self, seconds: float) -> None:
+        """:meth:`pause_rate` for async functions."""
+        await sync_to_async(self.pause_rate)(seconds)
+
+    async def areturn_rate(self) -> bool:
+        """:meth:`return_rate` for async functions."""
+        return await sync_to_async(self.return_rate)()
 
     @property
     def should_stop(self) -> bool:

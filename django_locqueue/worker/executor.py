@@ -156,7 +156,9 @@ class Executor:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context and not plan.is_chunked:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
-            context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
+            context = TaskContext(
+                task_result=execution.result, execution=execution, metadata=metadata, store=self.store
+            )
             args = [context, *args]
         if execution.start_by is not None and time.monotonic() > execution.start_by:
             return Outcome(Kind.RELEASED)  # its rate counts it as begun before
@@ -223,7 +225,9 @@ class Executor:
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
             return _stopped(execution, error)
-        outcome = retry.after_error(
+        if isinstance(error, Retry) and claimed.terms is not None:
+            self._pause_rate(claimed, error.after)
+        return retry.after_error(
             error,
             exhausted=retry.exhausted(
                 attempt=claimed.attempt, crashes=claimed.crashes, max_attempts=claimed.max_attempts
@@ -232,9 +236,14 @@ class Executor:
             backoff=partial(self._backoff, execution, options, error),
             longest=self.backend_of(claimed).backoff["MAX"],
         )
-        if isinstance(error, Retry) and claimed.terms is not None:
-            return outcome._replace(pause=retry.sane(error.after, otherwise=0.0))
-        return outcome
+
+    def _pause_rate(self, claimed: Claimed, after: Any) -> None:
+        """Whoever is told to come back later is told so for all: here, before the slot is free for the next of them."""
+        if (seconds := retry.sane(after, otherwise=0.0)) > 0:
+            try:
+                self.store.pause_rate(claimed, seconds)
+            except Error:
+                logger.warning("The rate of %s could not be paused.", claimed.name, exc_info=True)
 
     def _backoff(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> float:
         """Return the seconds to wait. A backoff function that misbehaves means the longest wait."""
