@@ -121,6 +121,19 @@ def note_at_a_rate(calls: list[ChunkCall]) -> None:
     seen.append(calls)
 
 
+@task(chunk=5, chunk_wait=0, rate_limit="100/s", max_attempts=2)
+def retry_at_a_rate(calls: list[ChunkCall]) -> list[Any]:
+    error = Retry(after=600)
+    if calls[0].args == ["raise"]:
+        raise error
+    return [error] * len(calls)
+
+
+@task(chunk=5, chunk_wait=0, rate_limit="1/h", takes_context=True)
+def return_the_rate(context: Any, calls: list[ChunkCall]) -> bool:
+    return bool(context.return_rate())
+
+
 @task(chunk=5, chunk_wait=0)
 async def answer_async(calls: list[ChunkCall]) -> list[Any]:
     seen.append(calls)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from django_locqueue.exceptions import StopTask
-from django_locqueue.store import Chunk, Key
-from django_locqueue.worker.execution import Execution, StopReason
+from django_locqueue.store import Chunk, Key, Store
+from django_locqueue.worker.execution import Execution, RunContext, StopReason
 
 
 @dataclass(slots=True, eq=False)
@@ -36,23 +35,9 @@ class ChunkExecution(Execution):
             Execution.ask_to_stop(self, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkContext:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkContext(RunContext):
     """What a chunk's function with ``takes_context=True`` gets. What concerns one call stands in its ``ChunkCall``."""
 
     execution: Execution
-
-    @property
-    def should_stop(self) -> bool:
-        """True from when the worker must leave, or all calls were cancelled or taken by another worker."""
-        return self.execution.stop_reason is not None
-
-    @property
-    def deadline(self) -> float | None:
-        """When the timeout is over, by ``time.monotonic()``. None without a timeout."""
-        return self.execution.deadline
-
-    def check(self) -> None:
-        """Raise :class:`StopTask` when the function should stop. Let it pass: the queue knows what to do then."""
-        if self.execution.stop_reason is not None:
-            raise StopTask(self.execution.stop_reason)
+    store: Store

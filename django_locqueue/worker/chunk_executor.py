@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from django_locqueue.definition import TaskDefinition
-from django_locqueue.exceptions import TaskTimeout
+from django_locqueue.exceptions import Retry, TaskTimeout
 from django_locqueue.policies import chunk
 from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
@@ -38,8 +38,10 @@ class ChunkExecutor(Executor):
             return _DECIDED
         calls = [_chunk_call(member, call) for member, call in begun]
         _, first = begun[0]
-        takes_context = first.plan.definition.takes_context
-        return replace(first, args=[ChunkContext(execution), calls] if takes_context else [calls], kwargs={})
+        args: list[Any] = [calls]
+        if first.plan.definition.takes_context:
+            args = [ChunkContext(execution=execution, store=self.store), calls]
+        return replace(first, args=args, kwargs={})
 
     def normalise(self, execution: Execution, options: TaskDefinition | None, value: Any) -> Outcome:
         called = _called(execution)
@@ -52,11 +54,13 @@ class ChunkExecutor(Executor):
 
     def after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
         called = _called(execution)
+        if isinstance(error, Retry):  # raised it is meant for all, and so for their rate; as a value, for one alone
+            self.single.pause_rate(execution.claimed, error.after)
         return self._decide(called, options, chunk.failures(error, len(called)))
 
     def _decide(self, called: Sequence[Execution], options: TaskDefinition | None, values: Sequence[Any]) -> Outcome:
         for member, value in zip(called, values, strict=True):
-            step = self.single.after_error if isinstance(value, BaseException) else self.single.normalise
+            step = self.single.judge if isinstance(value, BaseException) else self.single.normalise
             member.outcome = step(member, options, value)
         return _DECIDED
 

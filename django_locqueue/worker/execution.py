@@ -89,12 +89,12 @@ class Execution:
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
-    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+class RunContext:
+    """What a function is told of its run, and what it may say: be it of one task or of a chunk."""
+
+    __slots__ = ()
 
     execution: Execution
-    metadata: dict[str, Any]
     store: Store
 
     def pause_rate(self, seconds: float) -> None:
@@ -143,3 +143,12 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
         if self.execution.stop_reason is not None:
             raise StopTask(self.execution.stop_reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext(compat.TaskContext, RunContext):  # type: ignore[misc, type-arg]
+    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+
+    execution: Execution
+    metadata: dict[str, Any]
+    store: Store

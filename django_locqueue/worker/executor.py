@@ -222,11 +222,15 @@ class Executor:
         return Outcome(Kind.SUCCESSFUL, return_value=text, keep_row=options is None or options.keep_result)
 
     def after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
+        if isinstance(error, Retry) and execution.claimed.terms is not None:
+            self.pause_rate(execution.claimed, error.after)
+        return self.judge(execution, options, error)
+
+    def judge(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
+        """Return what becomes of the task by this error."""
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
             return _stopped(execution, error)
-        if isinstance(error, Retry) and claimed.terms is not None:
-            self._pause_rate(claimed, error.after)
         return retry.after_error(
             error,
             exhausted=retry.exhausted(
@@ -237,7 +241,7 @@ class Executor:
             longest=self.backend_of(claimed).backoff["MAX"],
         )
 
-    def _pause_rate(self, claimed: Claimed, after: Any) -> None:
+    def pause_rate(self, claimed: Claimed, after: Any) -> None:
         """Whoever is told to come back later is told so for all: here, before the slot is free for the next of them."""
         if (seconds := retry.sane(after, otherwise=0.0)) > 0:
             try:

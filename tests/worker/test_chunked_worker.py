@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from django_locqueue import signals
-from django_locqueue.models import State, Task
+from django_locqueue.models import Limit, State, Task
 from tests import chunked_tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
@@ -134,3 +134,18 @@ def test_a_rate_counts_calls_of_the_function(serving):
     wait_until(lambda: Task.objects.successful().count() == 5)
     assert len(chunked_tasks.seen) == 1
     assert all_are(results[5:], State.BLOCKED)
+
+
+@pytest.mark.parametrize(("how", "is_paused"), [("raise", True), ("return", False)])
+def test_a_retry_that_is_raised_pauses_the_rate_and_one_among_the_values_does_not(serving, how, is_paused):
+    results = enqueue(chunked_tasks.retry_at_a_rate, how, how)
+    serving()
+    wait_until(lambda: all_are(results, State.SCHEDULED))
+    assert (Limit.objects.get().paused_until is not None) is is_paused
+
+
+def test_the_context_of_a_chunk_gives_its_rate_back(serving):
+    results = enqueue(chunked_tasks.return_the_rate, *range(10))
+    serving()
+    wait_until(lambda: all_are(results, State.SUCCESSFUL))  # one an hour else
+    assert {row(result).return_value for result in results} == {True}
