@@ -2,15 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, ChunkFailed, Retry, Snooze
+from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, Retry, Snooze
 from django_locqueue.policies.chunk import ChunkCall
+from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
+    from django_locqueue.scheduler.defined import schedule
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "ChunkCall", "ChunkFailed", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "ChunkCall", "ChunkFailed", "DuplicateTask", "Retry", "Snooze", "Unique", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,4 +22,8 @@ def __getattr__(name: str) -> object:
         from django_locqueue.definition import task
 
         return task
+    if name == "schedule":
+        from django_locqueue.scheduler.defined import schedule
+
+        return schedule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,6 +40,7 @@ class ChunkExecutor(Executor):
         _, first = begun[0]
         args: list[Any] = [calls]
         if first.plan.definition.takes_context:
+            execution.cancel_grace = self.single.cancel_grace
             args = [ChunkContext(execution=execution, store=self.store), calls]
         return replace(first, args=args, kwargs={})
 
