@@ -92,7 +92,8 @@ def _interrupt_in_time(execution: Execution) -> None:
         if execution.interruptible is not None:
             execution.interruptible.interrupt(TaskTimeout)
 
-    assert execution.timeout is not None
+    if execution.timeout is None:  # it was asked to stop
+        return
     timer = threading.Timer(execution.timeout, interrupt)
     timer.daemon = True
     timer.start()
