@@ -13,7 +13,7 @@ from django_locqueue.models import Limit, Queue, Task
 from django_locqueue.store import Store, store_for
 from django_locqueue.store.lines import Line
 from django_locqueue.store.serve import Owner
-from tests.store.limited import blocked, blocked_many
+from tests.store.limited import blocked_many
 from tests.store.plans import plan_of, plans
 from tests.store.rows import NOW, ago, put_many
 from tests.store.test_plans import SCANS, cheap
@@ -45,6 +45,7 @@ def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_bloc
                         f"INSERT INTO locqueue_task ({columns}) "
                         f"SELECT {columns} FROM locqueue_task WHERE state = 'blocked'"
                     )
+            Limit.objects.bulk_create([Limit(key=f"c:other-{number}") for number in range(3000)])
             assert Task.objects.limited().count() == BLOCKED
         if request.param == "analysed when full":
             _analyse()
@@ -88,10 +89,9 @@ def statements(verb: Any) -> int:
     return len(queries)
 
 
-def test_a_plain_claim_sends_as_many_statements_as_without_them(store: Store):
-    beside = statements(lambda: store.claim(OWNER, 5))
-    Task.objects.limited().delete()
-    assert statements(lambda: store.claim(OWNER, 5)) == beside == 2
+def test_a_plain_claim_sends_as_many_statements_as_ever(store: Store):
+    needed = 5 if connection.vendor == "mysql" else 2  # a look and a claim, which is a transaction of four there
+    assert statements(lambda: store.claim(OWNER, 5)) == needed
 
 
 def test_a_plain_claim_reads_none_of_them(store: Store, explains: None):
@@ -133,12 +133,9 @@ def test_those_whose_turn_it_is_are_claimed_by_primary_key(store: Store, explain
 
 
 def test_a_pass_over_the_lines_sends_as_many_statements_as_it_claims_for(store: Store):
-    def claim() -> None:
-        assert store.claim_limited(OWNER, 3, now=NOW).count == 3
-
-    many = statements(claim)
-    Task.objects.exclude(state="ready").delete()
-    Limit.objects.all().delete()
-    for number in range(3):
-        blocked(f"shop-{number}", queue_name="queue 0")
-    assert statements(claim) == many
+    claims = []
+    sent = statements(lambda: claims.append(store.claim_limited(OWNER, 3, now=NOW)))
+    assert claims[0].count == 3
+    # Of each line: lock, is there a row, make it, lock; read, claim, note the numbers; and the transaction's own two.
+    steps = 12 if connection.vendor == "mysql" else 9
+    assert sent == 2 + 3 * steps

@@ -39,7 +39,7 @@ def test_tasks_of_one_key_run_one_at_a_time_in_the_order_in_which_they_were_enqu
 def test_no_more_run_at_once_than_the_definition_allows(serving):
     limited_tasks.gate.clear()
     limited_tasks.at_most_two.enqueue_many([((number,), {}) for number in range(6)])
-    serving(drain=True, threads=4)
+    serving(threads=4)
     wait_until(lambda: len(limited_tasks.began) == 2)
     assert Task.objects.running().count() == 2
     limited_tasks.gate.set()
