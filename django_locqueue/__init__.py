@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "schedule", "task"]
+__all__ = ["Cancel", "ChunkCall", "ChunkFailed", "DuplicateTask", "Retry", "Snooze", "Unique", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:

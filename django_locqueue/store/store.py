@@ -6,6 +6,7 @@ from types import MappingProxyType
 from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.control import Controlling
+from django_locqueue.store.limits import Limiting
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
 from django_locqueue.store.unique import UniqueEnqueuing
@@ -13,7 +14,7 @@ from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
 
 
-class Store(UniqueEnqueuing, ItemEnqueuing, SettingAside, Controlling, Scheduling):
+class Store(UniqueEnqueuing, ItemEnqueuing, Limiting, SettingAside, Controlling, Scheduling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

@@ -25,6 +25,7 @@ class Plan:
     function: Callable[..., Any]
     is_async: bool
     is_atomic: bool
+    is_chunked: bool
     timeout: float | None
 
     @classmethod
@@ -40,6 +41,7 @@ class Plan:
             definition.call if is_async(definition.func) else definition.func,
             is_async(definition.func),
             bool(options and options.atomic),
+            bool(options and options.chunk),
             None if timeout == math.inf else timeout,
         )
 
