@@ -6,10 +6,11 @@ from django_locqueue.exceptions import Cancel, Retry, Snooze
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
+    from django_locqueue.workflow import chain, group
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "Retry", "Snooze", "chain", "group", "task"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> object:
         from django_locqueue.definition import task
 
         return task
+    if name in ("chain", "group"):
+        from django_locqueue import workflow
+
+        return getattr(workflow, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

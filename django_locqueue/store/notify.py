@@ -80,6 +80,9 @@ class Notifying(Store):
     def resume(self, queue_name: str) -> bool:
         return self._tell_any(super().resume(queue_name))
 
+    def _tell_turn(self) -> None:
+        self.notifier.tell({ANY})
+
     def _tell_any(self, changed: T) -> T:
         if changed:
             self.notifier.tell({ANY})

@@ -12,7 +12,8 @@ from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
-from django_locqueue.store.base import StoreBase, repeated, unlocked
+from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
@@ -67,7 +68,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(StoreBase):
+class Serving(Stepping):
     def claim(
         self,
         owner: Owner,
@@ -185,15 +186,27 @@ class Serving(StoreBase):
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
         ended = sorted(ended, key=_key)
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
-        if len(kept) == len(ended):
+        in_workflows = {task.workflow_id for task, _ in ended if task.workflow_id is not None}
+        if len(kept) == len(ended) and not in_workflows:
             return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
         with self.transaction():
+            workflows = self._locked_workflows(in_workflows)
+            if workflows:  # the next step needs the results, also those that nobody wants to keep
+                ended = [
+                    (task, outcome._replace(keep_row=True) if task.workflow_id in workflows else outcome)
+                    for task, outcome in ended
+                ]
+                kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
             for task, outcome in ended:
                 if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row:
                     continue  # written with its batch
                 if (state := self._record(task, outcome, now)) is not None:
                     written[task.key] = state
+            if workflows:
+                states = ((task.workflow_id, written.get(task.key)) for task, _ in ended)
+                ends = [End(pk, state) for pk, state in states if pk is not None and state in FINISHED]
+                self._count_ends(workflows, ends, now)
             return written
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0, now: datetime | None = None) -> dict[Key, State]:

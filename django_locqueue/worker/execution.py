@@ -1,7 +1,7 @@
 """One task on one slot, while this worker has it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -10,7 +10,7 @@ from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.store import Claimed, Key
+from django_locqueue.store import Claimed, Key, get_store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -90,6 +90,16 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
         """
         return self.execution.deadline
+
+    def results(self) -> Iterator[Any]:
+        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
+
+        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
+        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
+        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
+        ``await sync_to_async(list)(context.results())``.
+        """
+        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)
 
     def check(self) -> None:
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
