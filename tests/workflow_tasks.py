@@ -16,8 +16,8 @@ def gather(context: Any) -> list[Any]:
 
 @task(takes_context=True)
 async def gather_async(context: Any) -> list[Any]:
-    found: list[Any] = await sync_to_async(list)(context.results())
-    return found
+    as_list: Any = list
+    return list(await sync_to_async(as_list)(context.results()))
 
 
 @task(atomic=True)

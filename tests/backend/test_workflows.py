@@ -1,5 +1,7 @@
 """Workflows as a project writes them: chains, groups, and what follows a group."""
 
+from typing import Any
+
 import pytest
 from django.db import transaction
 
@@ -25,6 +27,10 @@ def shape(workflow):
 
 
 A, B, C = (tasks.echo.call(letter) for letter in "abc")
+DEFINITION: Any = tasks.echo
+TEXT: Any = "b"
+NUMBER: Any = 3
+NOTHING: Any = None
 
 
 def test_a_call_is_a_value_and_runs_nothing():
@@ -59,13 +65,13 @@ def test_what_is_composed_has_steps_of_calls(workflow, sizes):
         (lambda: group([]), ValueError, "A group needs at least one call"),
         (chain, ValueError, "A chain needs at least one call"),
         (A.then, ValueError, "needs a call or a group"),
-        (lambda: chain(tasks.echo), TypeError, r"takes calls and groups of calls, such as send_receipt.call\(7\)"),
-        (lambda: chain(A, "b"), TypeError, "got 'b' at 1"),
-        (lambda: group("ab"), TypeError, "got 'a' at 0"),
-        (lambda: group(A, 3), TypeError, "got 3 at 0"),
-        (lambda: A.then(None), TypeError, "got None at 0"),
+        (lambda: chain(DEFINITION), TypeError, r"takes calls and groups of calls, such as send_receipt.call\(7\)"),
+        (lambda: chain(A, TEXT), TypeError, "got 'b' at 1"),
+        (lambda: group(TEXT), TypeError, "got 'b' at 0"),
+        (lambda: group(A, NUMBER), TypeError, "got 3 at 0"),
+        (lambda: A.then(NOTHING), TypeError, "got None at 0"),
         (lambda: group(chain(A, B), C), TypeError, "A group holds calls, not chains"),
-        (lambda: A.then(B, on_failure="go on"), ValueError, 'must be "cancel" or "run"'),
+        (lambda: A.then(B, on_failure=TEXT), ValueError, 'must be "cancel" or "run"'),
         (lambda: chain(*[A] * 1001), ValueError, "at most 1,000 steps"),
     ],
 )
