@@ -53,10 +53,15 @@ def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0, announc
 
 
 def rescue(
-    store: Store, *, max_crashes: int, now: datetime | None = None, announce: Announce = at_once
+    store: Store,
+    *,
+    max_crashes: int,
+    thorough: bool = True,
+    now: datetime | None = None,
+    announce: Announce = at_once,
 ) -> list[Rescued]:
     """Take back the tasks of dead workers. ``max_crashes``: for tasks whose backend is gone from ``TASKS``."""
-    rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), now=now)
+    rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), thorough=thorough, now=now)
     if rescued:
         announce(partial(announce_rescued, store, rescued))
     return rescued

@@ -31,7 +31,7 @@ class Store(SettingAside, Workflows):
         self.stop_worker(worker_id)
         # A claim that the dead process had sent may have committed since.
         ended += self._give_back(worker_id, begun)
-        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend)
+        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend, thorough=False)
 
     def _give_back(self, worker_id: int, begun: Collection[Key]) -> list[Rescued]:
         """Release what a dead worker holds and had not begun, until nothing of it is left."""

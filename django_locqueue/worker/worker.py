@@ -130,7 +130,10 @@ class Worker:
     @property
     def services(self) -> tuple[Service, ...]:
         listener = () if self.listener is None else (self.listener,)
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog, *listener)
+        return (
+            *(self.acker, self.announcer, self.heartbeat, self.dispatcher, self.dispatcher.scout),
+            *(self.maintenance, self.watchdog, *listener),
+        )
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
@@ -239,6 +242,7 @@ class Worker:
         self.heartbeat.wake()
         if self.listener is not None:
             self.listener.stop(0)
+        self.dispatcher.scout.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(

@@ -334,12 +334,12 @@ def test_what_ends_while_the_database_is_asked_for_lost_answers_is_not_taken_for
         return [claimed(1), claimed(2), claimed(3)]
 
     monkeypatch.setattr(stage.store, "held", held)
-    stage.dispatcher._release_unknown(stage.owner)
+    stage.dispatcher._reconcile(stage.owner)
     assert [task.id for task in stage.store.released] == [3]
 
 
 def test_what_waits_to_be_written_is_not_taken_for_lost(stage):
     stage.dispatcher.ending = lambda: {(1, 1)}
     stage.store.running = [claimed(1), claimed(2)]
-    stage.dispatcher._release_unknown(stage.owner)
+    stage.dispatcher._reconcile(stage.owner)
     assert [task.id for task in stage.store.released] == [2]
