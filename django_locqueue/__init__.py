@@ -6,11 +6,12 @@ from django_locqueue.exceptions import Cancel, Retry, Snooze
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
+    from django_locqueue.scheduler.defined import schedule
     from django_locqueue.workflow import chain, group
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "chain", "group", "task"]
+__all__ = ["Cancel", "Retry", "Snooze", "chain", "group", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:
@@ -24,4 +25,8 @@ def __getattr__(name: str) -> object:
         from django_locqueue import workflow
 
         return getattr(workflow, name)
+    if name == "schedule":
+        from django_locqueue.scheduler.defined import schedule
+
+        return schedule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

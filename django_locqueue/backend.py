@@ -1,5 +1,6 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
+import inspect
 import logging
 import math
 import re
@@ -18,6 +19,7 @@ from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.exceptions import WorkflowDoesNotExist
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import payload, retry
+from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 from django_locqueue.workflow import Step
@@ -37,6 +39,7 @@ ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
 MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
 MOST_DAYS = 36_500
 MOST_VALID = 1000  # definitions that a backend remembers
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -152,9 +155,12 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)
 
-    def cancel(self, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
-        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-        return endings.cancel(self.store, ids, reason)
+    def cancel(self, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
+
+        ``by``: who asks for it. It stands with the reason in what the task ends with.
+        """
+        return endings.cancel(self.store, ids, reason, by=by)
 
     # -- workflows
 
@@ -204,7 +210,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def _calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         options = task if isinstance(task, TaskDefinition) else None
         name_of = partial(argument_name, task)
-        same = {
+        same: dict[str, Any] = {
             "task_path": task.module_path,
             "queue_name": task.queue_name,
             "priority": int(task.priority),
@@ -213,6 +219,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "backend_alias": self.alias,
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
+        if options and options.expires is not None:
+            same["extra"] = (("terms", Terms(expires=float(options.expires)).dump()),)
         for args, kwargs in calls:
             yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
 
@@ -241,6 +249,11 @@ def _validate_options(task: TaskDefinition) -> None:
     for error in task.retry_on:
         if not isinstance(error, type) or not issubclass(error, BaseException):
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
+    if task.expires is not None and not (_is_number(task.expires) and task.expires > 0):
+        raise compat.InvalidTask(f"expires must be a number of seconds above 0, or None, got {task.expires!r}.")
+    for alias in task.aliases:
+        if not isinstance(alias, str) or not _PATH.fullmatch(alias) or len(alias) > PATH_LENGTH:
+            raise compat.InvalidTask(f'aliases must hold paths such as "shop.tasks.old_name", got {alias!r}.')
     if problem := _backoff_problem(task.backoff):
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
@@ -254,8 +267,10 @@ def _validate_options(task: TaskDefinition) -> None:
 
 def _backoff_problem(backoff: Any) -> str | None:
     """Return what is wrong with a backoff, None if nothing is."""
-    if backoff is None or callable(backoff) or _is_number(backoff):
+    if backoff is None or _is_number(backoff):
         return None
+    if callable(backoff):
+        return _backoff_function_problem(backoff)
     if not isinstance(backoff, Mapping):
         return f"must be seconds, a function or a dict with {', '.join(retry.BACKOFF)}, got {backoff!r}."
     for key, value in backoff.items():
@@ -263,6 +278,20 @@ def _backoff_problem(backoff: Any) -> str | None:
             return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}"
         if not _is_number(value):
             return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
+    return None
+
+
+def _backoff_function_problem(backoff: Any) -> str | None:
+    if inspect.iscoroutinefunction(backoff):
+        return "must not be a coroutine function: it is called on the thread that has run the task."
+    try:
+        signature = inspect.signature(backoff)
+    except (TypeError, ValueError):  # a callable that tells nobody
+        return None
+    try:
+        signature.bind(Exception(), None)
+    except TypeError:
+        return f"is called with the error and the task's result: function(error, result). This one takes {signature}."
     return None
 
 

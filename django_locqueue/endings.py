@@ -31,9 +31,9 @@ def at_once(tell: Callable[[], None]) -> None:
 announcing: Announce = at_once  # what ended unasked, beside what was written; a worker hands it to its announcer
 
 
-def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
+def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-    cancelled, asked = store.cancel(ids, reason)
+    cancelled, asked = store.cancel(ids, reason, by=by)
     announce_ended(store, cancelled)
     return cancelled, asked
 

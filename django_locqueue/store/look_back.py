@@ -36,8 +36,9 @@ class LookingBack(Serving):
     @repeated
     def claim_found(self, found: Found, owner: Owner, *, now: datetime | None = None) -> list[Claimed]:
         """Claim those of the found tasks that are ready still, through the primary key."""
+        paused, params = self.paused_sql(now)
         picked = (
             f"FROM {TABLE} WHERE id IN ({', '.join(['%s'] * len(found.ids))}) AND {self.any_state_sql} = 'ready' "
-            f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND paused_at IS NOT NULL)"
+            f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {paused})"
         )
-        return self._claim_picked(picked, [*found.ids, found.queue_name], owner, now)
+        return self._claim_picked(picked, [*found.ids, found.queue_name, *params], owner, now)

@@ -91,7 +91,7 @@ class Stepping(StoreBase):
         for workflow in changed.values():
             if not workflow.remaining and workflow.state == Workflow.State.RUNNING:
                 self._go_on(workflow, now)
-            self._save(workflow)
+            self._save_workflow(workflow)
 
     def _count_cancelled(
         self,
@@ -104,7 +104,7 @@ class Stepping(StoreBase):
         ends = [End(members[pk].workflow_id, State.CANCELLED, members[pk].step) for pk in ids if pk in members]
         self._count_ends(workflows, ends, now)
 
-    def _save(self, workflow: Workflow) -> None:
+    def _save_workflow(self, workflow: Workflow) -> None:
         values = {name: getattr(workflow, name) for name in _COUNTED}
         self.workflows.filter(pk=workflow.pk).update(**values, finished_at=workflow.finished_at)
 
@@ -116,15 +116,15 @@ class Stepping(StoreBase):
             if workflow.broken:
                 may_run = (each for each in range(number, len(steps)) if steps[each].runs_on_failure)
                 following = next(may_run, len(steps))
-                self._skip(workflow, range(number, following), now)
+                self._skip_steps(workflow, range(number, following), now)
                 number = following
             if number < len(steps):
-                self._begin(workflow, number, steps[number], now)
+                self._begin_step(workflow, number, steps[number], now)
                 number += 1
         if not workflow.remaining:
-            self._finish(workflow, steps, now)
+            self._finish_workflow(workflow, steps, now)
 
-    def _begin(self, workflow: Workflow, number: int, step: StoredStep, now: datetime | None) -> None:
+    def _begin_step(self, workflow: Workflow, number: int, step: StoredStep, now: datetime | None) -> None:
         """Give the tasks of a step their turn. They stand in their queues as if they had been enqueued now."""
         time = self.time(now)
         key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if step.is_limited else Value(None)
@@ -141,7 +141,7 @@ class Stepping(StoreBase):
         if begun:
             self._tell_turn()
 
-    def _skip(self, workflow: Workflow, numbers: range, now: datetime | None) -> None:
+    def _skip_steps(self, workflow: Workflow, numbers: range, now: datetime | None) -> None:
         """Cancel steps that cannot begin any more."""
         rows = self._of_steps(workflow, numbers, *WAITING)
         if not numbers or not (ids := list(rows.values_list("pk", flat=True))):
@@ -150,7 +150,7 @@ class Stepping(StoreBase):
         tell = partial(signals.tasks_skipped.send, type(self), store=self, ids=ids)
         transaction.on_commit(tell, using=self.alias, robust=True)
 
-    def _finish(self, workflow: Workflow, steps: Sequence[StoredStep], now: datetime | None) -> None:
+    def _finish_workflow(self, workflow: Workflow, steps: Sequence[StoredStep], now: datetime | None) -> None:
         workflow.finished_at = self.time(now)
         if not (workflow.broken or workflow.failed or workflow.cancelled):
             workflow.state = Workflow.State.SUCCESSFUL
@@ -193,27 +193,28 @@ class Stepping(StoreBase):
             for pk in ids:
                 setattr(workflow, before[pk], getattr(workflow, before[pk]) - 1)
             steps = {pk: members[pk].step for pk in ids}
+            unsuccessful = {pk for pk in ids if before[pk] != State.SUCCESSFUL}
             if workflow.state != Workflow.State.RUNNING:
-                self._go_back(workflow, steps)
+                self._go_back(workflow, steps, unsuccessful)
             else:
-                now_waiting = sum(step == workflow.step for step in steps.values())
-                workflow.remaining += now_waiting
-                workflow.broken -= now_waiting
+                present = {pk for pk, step in steps.items() if step == workflow.step}
+                workflow.remaining += len(present)
+                workflow.broken -= len(present & unsuccessful)
             if later := [pk for pk, step in steps.items() if step > workflow.step]:
                 self.by_key(later, *WAITING).update(state=State.BLOCKED, limit_key=None)
-            self._save(workflow)
+            self._save_workflow(workflow)
 
-    def _go_back(self, workflow: Workflow, put_back: Mapping[int, int]) -> None:
+    def _go_back(self, workflow: Workflow, put_back: Mapping[int, int], unsuccessful: Collection[int]) -> None:
         """Let an ended workflow go on from the earliest step of which tasks were put back (by id, their steps)."""
         first = min(put_back.values())
-        again = sum(step == first for step in put_back.values())
+        present = {pk for pk, step in put_back.items() if step == first}
         if first == workflow.step:
-            workflow.broken -= again
+            workflow.broken -= len(present.intersection(unsuccessful))
         else:
             sizes = sum(step.size for step in workflow.stored_steps[: first + 1])
-            workflow.broken = sizes - again - self._successes(workflow, range(first + 1))
+            workflow.broken = sizes - len(present) - self._successes(workflow, range(first + 1))
         workflow.state, workflow.finished_at, workflow.cancel_requested = Workflow.State.RUNNING, None, False
-        workflow.step, workflow.remaining = first, again
+        workflow.step, workflow.remaining = first, len(present)
         skipped = self._of_steps(workflow, range(first + 1, workflow.steps), State.CANCELLED)
         workflow.cancelled -= skipped.filter(error_class=SKIPPED["error_class"]).update(
             state=State.BLOCKED, limit_key=None, finished_at=None, error_class="", error_message=""

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from django_locqueue.models import Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.look_back import Found
 from django_locqueue.store.serve import Mark, Owner
@@ -204,6 +205,10 @@ def test_every_other_outcome_walks_the_primary_key(store: Store, tasks: list[Cla
 
 def test_a_success_that_is_not_kept_walks_the_primary_key(store: Store, tasks: list[Claimed]):
     assert by_primary_key(lambda: store.ack([(tasks[0], outcome(Kind.SUCCESSFUL, keep_row=False))]))
+
+
+def test_what_running_tasks_say_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    assert by_primary_key(lambda: store.save_reports([(task.key, Report(0.5, "half", "{}")) for task in tasks]))
 
 
 @pytest.mark.parametrize("verb", ["requeue", "run_now", "cancel", "delete"])

@@ -8,14 +8,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.exceptions import ResultsGone, TaskFailed
-from django_locqueue.models import Task, TaskAttempt, Workflow
+from django_locqueue.models import State, Task, TaskAttempt, Workflow
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.report import Report
 from django_locqueue.policies.terms import Terms
 from django_locqueue.store import Store
 from django_locqueue.store.serve import Owner
 from tests.store.damage import damage
 from tests.store.flows import counts, end_all, flow, ids_of, start, states
-from tests.store.rows import call, claim_one, outcome, put, row
+from tests.store.rows import call, claim_one, enqueue, outcome, row
 
 
 def test_only_the_first_step_gets_its_turn_at_once(store: Store):
@@ -43,17 +44,11 @@ def test_a_step_is_over_with_the_last_of_its_tasks(store: Store, owner: Owner):
     assert states(workflow)[1] == "ready"
 
 
-def test_a_turn_makes_the_task_the_last_of_its_queue(store: Store, owner: Owner):
+def test_a_task_whose_turn_has_come_stands_behind_what_was_enqueued_before_that(store: Store, owner: Owner):
     start(store, 1, 1)
-    other = put(run_after=store.now() + timedelta(seconds=-1))
-    end_all(store, owner, limit=1)  # `other` is older than the workflow
-    assert claim_one(store, owner).id != other
-    start_of_turn = row(ids_of(flow_id(), 1)[0])["run_after"]
-    assert start_of_turn > flow(flow_id()).enqueued_at
-
-
-def flow_id() -> int:
-    return int(Workflow.objects.get().pk)
+    other = enqueue(store)
+    end_all(store, owner, limit=1)
+    assert [task.id == other.id for task in store.claim(owner, 2)] == [True, False]
 
 
 def test_a_task_that_is_tried_again_has_not_ended(store: Store, owner: Owner):
@@ -314,6 +309,20 @@ def test_a_step_that_has_run_on_failure_is_not_run_again(store: Store, owner: Ow
     assert (flow(workflow).state, counts(workflow)) == ("successful", (3, 0, 0))
 
 
+def test_a_task_that_has_succeeded_may_run_again_and_its_workflow_ends_anew(store: Store, owner: Owner):
+    workflow = start(store, 1, 1)
+    end_all(store, owner)
+    end_all(store, owner)
+    assert store.requeue(ids_of(workflow, 0), states=(State.SUCCESSFUL,)) == ids_of(workflow, 0)
+    assert (states(workflow), flow(workflow).state) == (["ready", "successful"], "running")
+    end_all(store, owner)
+    assert (states(workflow), flow(workflow).state, counts(workflow)) == (
+        ["successful", "successful"],
+        "successful",
+        (2, 0, 0),
+    )
+
+
 def test_tasks_of_several_steps_that_are_put_back_go_on_in_their_order(store: Store, owner: Owner):
     workflow = start(store, 1, 1, 1)
     end_all(store, owner, Kind.FAILED)
@@ -386,6 +395,12 @@ def test_a_large_workflow_is_pruned_in_small_transactions(store: Store, owner: O
 
 
 # -- what it costs
+
+
+def test_a_last_word_about_progress_is_stored_with_the_end(store: Store, owner: Owner):
+    workflow = start(store, 1, 1)
+    end_all(store, owner, report=Report(fraction=1.0))
+    assert (states(workflow)[1], row(ids_of(workflow, 0)[0])["progress"]) == ("ready", 1.0)
 
 
 def test_a_batch_of_ends_counts_down_by_a_bounded_number_of_statements(store: Store, owner: Owner):
