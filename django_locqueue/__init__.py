@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "chain", "group", "schedule", "task"]
+__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "chain", "group", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:

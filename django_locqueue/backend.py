@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core import checks
 from django.utils import timezone
 
-from django_locqueue import clock, compat, endings
+from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.exceptions import WorkflowDoesNotExist
@@ -116,6 +116,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
         if isinstance(task, TaskDefinition):
             _validate_options(task)
+            if problem := uniqueness.problem(task, lambda: self.retention):
+                raise compat.InvalidTask(problem)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
@@ -123,6 +125,9 @@ class LocQueueBackend(compat.BaseTaskBackend):
         Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
         """
         self._validate_once(task)
+        if getattr(task, "unique", None) is not None:
+            [result] = self._enqueue_unique(task, [(args, kwargs)])
+            return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
@@ -134,11 +139,23 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
+        if getattr(task, "unique", None) is not None:
+            return self._enqueue_unique(task, pairs(calls))
         stored = list(self._calls(task, pairs(calls)))
         results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 compat.task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def _enqueue_unique(
+        self, task: TaskDefinition, arguments: Sequence[uniqueness.Arguments]
+    ) -> list[QueuedTaskResult]:
+        results = uniqueness.enqueue(self.store, task, arguments, list(self._calls(task, arguments)))
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            for result in results:
+                if not result.is_duplicate:
+                    compat.task_enqueued.send(type(self), task_result=result)
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:

@@ -4,7 +4,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from django_locqueue import Cancel, task
+from django_locqueue import Cancel, Unique, task
 from tests.tasks import write_ledger
 
 
@@ -39,3 +39,8 @@ def cancel_itself() -> None:
 def note_results(context: Any, ledger: str) -> None:
     for each in context.results():
         write_ledger(ledger, f"result {each}")
+
+
+@task(unique=Unique("{number}"))
+def once(number: int) -> None:
+    """No two calls of the same number wait."""

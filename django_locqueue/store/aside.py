@@ -100,6 +100,7 @@ class SettingAside(LookingBack, Recovering):
     def _end_ready(self, task_id: int, values: dict[str, Any], now: datetime | None) -> bool:
         member = self._members([task_id]).get(task_id)
         workflows = self._locked_workflows([member.workflow_id]) if member else {}
+        self._free_items_of([task_id])
         if not self.by_key([task_id], State.READY).update(**values):
             return False
         if member:

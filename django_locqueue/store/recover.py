@@ -19,6 +19,7 @@ from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.steps import End, Stepping
+from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
@@ -40,7 +41,7 @@ class Rescued:
     backend_alias: str
 
 
-class Recovering(Stepping):
+class Recovering(FreeingItems, Stepping):
     @property
     def workers(self) -> WorkerQuerySet:
         return WorkerQuerySet(Worker, using=self.alias)
@@ -223,6 +224,8 @@ class Recovering(Stepping):
         changes = {"crashes": crashes, "worker": None, **error, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):
             return None
+        if changes["state"] in FINISHED and task.terms is not None:
+            self._free_items_of([task.pk])
         TaskAttempt.objects.using(self.alias).create(
             task_id=task.pk,
             number=task.attempt,
@@ -291,6 +294,7 @@ class Recovering(Stepping):
         if not ids:
             return 0
         TaskAttempt.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        self._free_items_of(ids)
         return self.tasks.filter(pk__in=ids)._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:

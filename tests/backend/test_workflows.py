@@ -200,6 +200,12 @@ def test_a_definition_of_another_database_is_refused(settings, entry, where):
     assert not Workflow.objects.exists()
 
 
+def test_a_unique_definition_is_refused():
+    with pytest.raises(compat.InvalidTask, match="once is unique, and cannot be part of a workflow"):
+        chain(A, workflow_tasks.once.call(1)).enqueue()
+    assert not Workflow.objects.exists()
+
+
 def test_a_definition_of_another_backend_on_the_same_database_is_a_member(settings):
     settings.TASKS = {**settings.TASKS, "other": {**OTHER, "OPTIONS": {"MAX_ATTEMPTS": 5}}}
     chain(A, tasks.echo.using(backend="other").call(1)).enqueue()
