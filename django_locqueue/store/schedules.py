@@ -49,8 +49,9 @@ class Scheduling(StoreBase):
 
         ``but``: ids of schedules that do not count.
         """
-        [(*found, database_now)] = self.fetch(f"SELECT {self._next_sql(but)}, {clock.now_sql(self.connection)}", ())
-        return self._seconds_until(*found, database_now, now)
+        sql = f"SELECT {self._next_sql(but)}, {clock.now_sql(self.connection)}"
+        [(next_at, unplanned, database_now)] = self.fetch(sql, ())
+        return self._seconds_until(next_at, unplanned, database_now, now)
 
     def look_ahead(self, *, but: Collection[int] = (), now: datetime | None = None) -> Ahead:
         """Return what :meth:`next_due` and :meth:`next_slot_in` do, by one statement: workers ask it each second."""
