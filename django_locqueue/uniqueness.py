@@ -28,7 +28,7 @@ def enqueue(
     DuplicateTask, and TypeError for arguments of which no key can be made.
     """
     unique = definition.unique
-    rule = rule_for(unique, definition.func, definition.takes_context)
+    rule = _rule(definition)
     for each in arguments:
         rule.check(*each)  # now, and not at some later call that meets this one
     keys = [_key(definition, rule, *each) for each in arguments]

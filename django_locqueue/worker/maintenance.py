@@ -97,7 +97,7 @@ class Maintenance(Service):
         if time.monotonic() < self._next_prune:
             return False
         began = time.monotonic()
-        pruned = self.store.prune(self.retention, now=now)
+        pruned = self.store.prune(self.retention, now=now) + self.store.prune_workflows(self.retention, now=now)
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)

@@ -163,6 +163,7 @@ class Worker:
         return len(self._received) + len(self._stop_requests) > 1
 
     def run(self) -> int:
+        endings.announcing = self.announcer.put_one
         try:
             self.pool.start()
             for service in self.services:
@@ -173,6 +174,7 @@ class Worker:
             self._shut_down()
             return 0 if healthy else 1
         finally:
+            endings.announcing = endings.at_once
             if self.options.heartbeat_file is not None:
                 self.options.heartbeat_file.remove()
             self.finished.set()
@@ -367,6 +369,8 @@ class Worker:
     def _on_stored(self, executions: list[Execution]) -> None:
         for execution in executions:
             outcome = execution.outcome
+            if execution.claimed.workflow_id is not None:
+                self.dispatcher.wake()  # it may have been the last of its step
             if outcome is not None and outcome.kind in _AGAIN:
                 if execution.written == State.READY and outcome.kind is not Kind.RELEASED:
                     self.dispatcher.wake()
