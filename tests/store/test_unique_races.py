@@ -109,7 +109,8 @@ def test_callers_of_the_same_keys_in_any_order_see_no_deadlock(failures):
 
 
 @pytest.mark.parametrize("is_atomic", [True, False], ids=["atomic", "autocommit"])
-def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, is_atomic):
+@pytest.mark.parametrize("definition", [unique_tasks.sync, unique_tasks.sync_to_the_end], ids=["started", "finished"])
+def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, definition, is_atomic):
     claimed: list[int] = []
     produced = 0
 
@@ -119,9 +120,9 @@ def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, is_
             items = [number * 1000 + turn * 2, number * 1000 + turn * 2 + 1]
             if is_atomic:
                 with transaction.atomic():
-                    unique_tasks.sync.enqueue(1, items)
+                    definition.enqueue(1, items)
             else:
-                unique_tasks.sync.enqueue(1, items)
+                definition.enqueue(1, items)
         produced += 1
 
     def consume() -> None:
