@@ -112,10 +112,15 @@ def test_callers_of_the_same_keys_in_any_order_see_no_deadlock(failures):
 @pytest.mark.parametrize("definition", [unique_tasks.sync, unique_tasks.sync_to_the_end], ids=["started", "finished"])
 def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, definition, is_atomic):
     claimed: list[int] = []
-    produced = 0
+    ended = []
 
     def produce(number: int) -> None:
-        nonlocal produced
+        try:
+            produce_all(number)
+        finally:
+            ended.append(number)
+
+    def produce_all(number: int) -> None:
         for turn in range(ROUNDS):
             items = [number * 1000 + turn * 2, number * 1000 + turn * 2 + 1]
             if is_atomic:
@@ -123,10 +128,9 @@ def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, def
                     definition.enqueue(1, items)
             else:
                 definition.enqueue(1, items)
-        produced += 1
 
     def consume() -> None:
-        while produced < PRODUCERS or Task.objects.ready().exists():
+        while len(ended) < PRODUCERS or Task.objects.ready().exists():
             for task in store.claim(owner, 5):
                 claimed.extend(Task.objects.get(pk=task.id).args_kwargs["args"][1])
                 store.ack([(task, outcome(Kind.SUCCESSFUL))])
