@@ -81,7 +81,8 @@ class MySQLStore(Store):
         return found | super()._holders(missing, to_change=True) if missing else found
 
     def _holder_ids(self, locks: Iterable[str]) -> dict[int, str]:
-        return dict(self.tasks.filter(unique_lock__in=list(locks)).values_list("pk", "unique_lock"))
+        rows = self.tasks.filter(unique_lock__in=list(locks)).values_list("pk", "unique_lock")
+        return {pk: lock for pk, lock in rows if lock is not None}
 
     def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)
