@@ -28,7 +28,7 @@ def enqueue(
     DuplicateTask, and TypeError for arguments of which no key can be made.
     """
     unique = definition.unique
-    rule = rule_for(unique, definition.func, definition.takes_context)
+    rule = _rule(definition)
     for each in arguments:
         rule.check(*each)  # now, and not at some later call that meets this one
     keys = [_key(definition, rule, *each) for each in arguments]
@@ -55,7 +55,7 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
     if not isinstance(unique, Unique):
         return f"unique must be Unique(...), for instance Unique('order-{{order_id}}'); got {unique!r}."
     try:
-        rule_for(unique, definition.func, definition.takes_context)
+        _rule(definition)
     except ValueError as error:
         return str(error)
     if unique.seconds is None:
@@ -72,6 +72,11 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
             f"backend keeps some for {days} days only."
         )
     return None
+
+
+def _rule(definition: Any) -> UniqueRule:
+    function = definition.func if definition.chunk is None else None
+    return rule_for(definition.unique, function, definition.takes_context)
 
 
 def _key(definition: TaskDefinition, rule: UniqueRule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
