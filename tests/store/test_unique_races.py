@@ -165,6 +165,15 @@ def test_a_waiting_task_does_not_start_before_its_skipping_caller_has_committed(
 
 
 @pytest.mark.usefixtures("needs_row_locks")
+def test_a_limited_task_does_not_start_before_its_skipping_caller_has_committed(store, owner):
+    first = unique_tasks.ship_two_at_once.enqueue(1)
+    with transaction.atomic():
+        assert unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
+        assert in_thread(lambda: store.claim_limited(owner, 5)).tasks == []
+    assert [task.id for task in in_thread(lambda: store.claim_limited(owner, 5)).tasks] == [int(first.id)]
+
+
+@pytest.mark.usefixtures("needs_row_locks")
 def test_a_caller_who_skips_what_a_claim_has_just_taken_stores_a_task_of_his_own(store, owner):
     """What was found before the claim is looked at again under a lock."""
     first = unique_tasks.ship.enqueue(7)
