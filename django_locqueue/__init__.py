@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
+    from django_locqueue.scheduler.defined import schedule
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,4 +21,8 @@ def __getattr__(name: str) -> object:
         from django_locqueue.definition import task
 
         return task
+    if name == "schedule":
+        from django_locqueue.scheduler.defined import schedule
+
+        return schedule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,6 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
+import inspect
 import logging
 import math
 import re
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.core import checks
 from django.utils import timezone
 
-from django_locqueue import clock, compat, endings
+from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.models import State
@@ -36,6 +37,7 @@ ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
 MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
 MOST_DAYS = 36_500
 MOST_VALID = 1000  # definitions that a backend remembers
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -112,6 +114,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
         if isinstance(task, TaskDefinition):
             _validate_options(task)
+            if problem := uniqueness.problem(task, lambda: self.retention):
+                raise compat.InvalidTask(problem)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
@@ -119,6 +123,9 @@ class LocQueueBackend(compat.BaseTaskBackend):
         Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
         """
         self._validate_once(task)
+        if getattr(task, "unique", None) is not None:
+            [result] = self._enqueue_unique(task, [(args, kwargs)])
+            return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
@@ -130,11 +137,23 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
+        if getattr(task, "unique", None) is not None:
+            return self._enqueue_unique(task, pairs(calls))
         stored = list(self._calls(task, pairs(calls)))
         results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 compat.task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def _enqueue_unique(
+        self, task: TaskDefinition, arguments: Sequence[uniqueness.Arguments]
+    ) -> list[QueuedTaskResult]:
+        results = uniqueness.enqueue(self.store, task, arguments, list(self._calls(task, arguments)))
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            for result in results:
+                if not result.is_duplicate:
+                    compat.task_enqueued.send(type(self), task_result=result)
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
@@ -151,9 +170,12 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)
 
-    def cancel(self, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
-        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-        return endings.cancel(self.store, ids, reason)
+    def cancel(self, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
+
+        ``by``: who asks for it. It stands with the reason in what the task ends with.
+        """
+        return endings.cancel(self.store, ids, reason, by=by)
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
@@ -170,7 +192,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def _calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         options = task if isinstance(task, TaskDefinition) else None
         name_of = partial(argument_name, task)
-        same = {
+        same: dict[str, Any] = {
             "task_path": task.module_path,
             "queue_name": task.queue_name,
             "priority": int(task.priority),
@@ -180,11 +202,16 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
         limits = limits_of(options) if options else None
+        expires: dict[str, Any] = (
+            {} if options is None or options.expires is None else {"expires": float(options.expires)}
+        )
+        if expires:
+            same["extra"] = (("terms", Terms(**expires).dump()),)
         for args, kwargs in calls:
             call = Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
             if limits is not None:
                 limit_key, terms = limits.of_call(args, kwargs, KEY_LENGTH)
-                extra = (("limit_key", limit_key), ("terms", Terms(**terms).dump()))
+                extra = (("limit_key", limit_key), ("terms", Terms(**expires, **terms).dump()))
                 call = call._replace(turn=State.BLOCKED, extra=extra)
             yield call
 
@@ -213,6 +240,11 @@ def _validate_options(task: TaskDefinition) -> None:
     for error in task.retry_on:
         if not isinstance(error, type) or not issubclass(error, BaseException):
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
+    if task.expires is not None and not (_is_number(task.expires) and task.expires > 0):
+        raise compat.InvalidTask(f"expires must be a number of seconds above 0, or None, got {task.expires!r}.")
+    for alias in task.aliases:
+        if not isinstance(alias, str) or not _PATH.fullmatch(alias) or len(alias) > PATH_LENGTH:
+            raise compat.InvalidTask(f'aliases must hold paths such as "shop.tasks.old_name", got {alias!r}.')
     if problem := _backoff_problem(task.backoff):
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
@@ -230,8 +262,10 @@ def _validate_options(task: TaskDefinition) -> None:
 
 def _backoff_problem(backoff: Any) -> str | None:
     """Return what is wrong with a backoff, None if nothing is."""
-    if backoff is None or callable(backoff) or _is_number(backoff):
+    if backoff is None or _is_number(backoff):
         return None
+    if callable(backoff):
+        return _backoff_function_problem(backoff)
     if not isinstance(backoff, Mapping):
         return f"must be seconds, a function or a dict with {', '.join(retry.BACKOFF)}, got {backoff!r}."
     for key, value in backoff.items():
@@ -239,6 +273,20 @@ def _backoff_problem(backoff: Any) -> str | None:
             return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}"
         if not _is_number(value):
             return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
+    return None
+
+
+def _backoff_function_problem(backoff: Any) -> str | None:
+    if inspect.iscoroutinefunction(backoff):
+        return "must not be a coroutine function: it is called on the thread that has run the task."
+    try:
+        signature = inspect.signature(backoff)
+    except (TypeError, ValueError):  # a callable that tells nobody
+        return None
+    try:
+        signature.bind(Exception(), None)
+    except TypeError:
+        return f"is called with the error and the task's result: function(error, result). This one takes {signature}."
     return None
 
 

@@ -10,9 +10,10 @@ from typing import Any, overload
 from django.db import connections, transaction
 from django.utils.module_loading import import_string
 
-from django_locqueue import compat
+from django_locqueue import compat, registry
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
+from django_locqueue.policies.unique import Unique
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -28,6 +29,10 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
+    ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
+    ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
+    ``unique_key``: the key of a call, instead of what its arguments make of ``unique.key``.
     ``rate_limit``: starts per time over all workers, such as ``"10/s"`` or ``"100/5m"``, shared by all tasks with the
     same ``rate_key``. ``concurrency``: how many may run at once over all workers, of all tasks with the same
     ``concurrency_key``. Keys are templates over the arguments, ``"shop-{shop_id}"``; without one, the limit is the
@@ -41,10 +46,18 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    expires: float | None = None
+    aliases: tuple[str, ...] = ()
+    unique: Unique | None = None
+    unique_key: str | None = None
     rate_limit: str | None = None
     rate_key: str | None = None
     concurrency: int | None = None
     concurrency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
+        registry.register(self)
 
     def using(
         self,
@@ -54,6 +67,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         run_after: datetime | None = None,
         backend: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        unique_key: str | None = None,
     ) -> "TaskDefinition":
         """Return a copy with other defaults; None leaves one as it is."""
         changes: dict[str, Any] = {
@@ -62,6 +76,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
             "run_after": run_after,
             "backend": backend,
             "metadata": metadata,
+            "unique_key": unique_key,
         }
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
@@ -126,6 +141,9 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    expires: float | None = ...,
+    aliases: str | Iterable[str] = ...,
+    unique: Unique | None = ...,
     rate_limit: str | None = ...,
     rate_key: str | None = ...,
     concurrency: int | None = ...,
@@ -139,13 +157,16 @@ def task(function: Any = None, **options: Any) -> Any:
     A typed superset of ``django.tasks.task``: its options and those of :class:`TaskDefinition`. With a backend that
     is not ours (Django's immediate one in tests) our options are accepted and have no effect.
     """
-    if "run_after" in options:
-        raise TypeError("run_after belongs to one call, not to the definition: use .using(run_after=...).")
+    for name in options.keys() & _OF_A_CALL:
+        raise TypeError(f"{name} belongs to one call, not to the definition: use .using({name}=...).")
     if unknown := options.keys() - _OPTIONS:
         raise TypeError(f"@task has no option {', '.join(sorted(unknown))}. It has: {', '.join(sorted(_OPTIONS))}.")
     if "retry_on" in options:
         errors = options["retry_on"]
         options["retry_on"] = tuple(errors) if isinstance(errors, Iterable) else (errors,)
+    if "aliases" in options:
+        paths = options["aliases"]
+        options["aliases"] = (paths,) if isinstance(paths, str) else tuple(paths)
 
     def define(func: Callable[..., Any]) -> TaskDefinition:
         alias = options.get("backend", compat.DEFAULT_TASK_BACKEND_ALIAS)
@@ -166,7 +187,8 @@ _DEFAULTS = {
     "takes_context": False,
     "run_after": None,
 }
-_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func", "run_after"}
+_OF_A_CALL = {"run_after", "unique_key"}
+_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func"} - _OF_A_CALL
 
 
 def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:
@@ -206,15 +228,20 @@ def resolve(path: str) -> Any:
     """Return the definition at ``path``. Raises :class:`UnknownTask` with the reason; runs nothing else.
 
     Only a definition can be run: a path from a table never leads to any other callable. What a broken module
-    raises at import, SystemExit included, is the reason and nothing more.
+    raises at import, SystemExit included, is the reason and nothing more. A path that is none of today's may be an
+    alias of a definition.
     """
     try:
         found = import_string(path)
     except BaseException as error:
+        if (renamed := registry.renamed(path)) is not None:
+            return renamed
         raise UnknownTask(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    if not isinstance(found, compat.Task):
-        raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
-    return found
+    if isinstance(found, compat.Task):
+        return found
+    if (renamed := registry.renamed(path)) is not None:
+        return renamed
+    raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
 
 
 def definition_at(path: str) -> Any:

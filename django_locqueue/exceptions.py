@@ -1,5 +1,7 @@
 """Everything the library raises, and what a task raises to steer its own fate."""
 
+from typing import Any
+
 
 class LocQueueError(Exception):
     """Base of every error that comes from django-locqueue itself."""
@@ -32,6 +34,22 @@ class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 
 
+class InvalidSchedule(LocQueueError, ValueError):
+    """A schedule that could never run, or not as meant. ``field``: which of its values is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.message}"
+
+
+class Expired(LocQueueError):
+    """No worker took the task within the ``expires`` of its definition; it ended as cancelled."""
+
+
 class OutcomeRefused(LocQueueError):
     """The task ran, but the database refuses what came of it (a return value too large for it, for one)."""
 
@@ -42,6 +60,26 @@ class WorkerLost(LocQueueError):
 
 class DamagedTask(LocQueueError):
     """The task's row holds what no worker can claim or read (edited by hand); it was failed for the sake of others."""
+
+
+class DuplicateTask(LocQueueError):
+    """Another task holds the unique key of a call, and ``on_conflict`` is ``"raise"``. Nothing was enqueued.
+
+    ``task_result``: the result of the task that holds it.
+    """
+
+    task_result: Any = None
+
+    def __init__(self, holder: Any = None) -> None:
+        super().__init__(holder)
+        self.holder = holder  # its row
+
+    def __str__(self) -> str:
+        return (
+            "Nothing was enqueued: another task holds the unique key."
+            if self.holder is None
+            else (f"Nothing was enqueued: {self.holder} holds the unique key {self.holder.unique_key!r}.")
+        )
 
 
 class InvalidPayload(LocQueueError, TypeError):

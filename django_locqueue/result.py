@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
-from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, Enqueued
 
@@ -23,21 +23,49 @@ STATUSES: dict[str, Any] = {
 }
 
 
+class Progress(NamedTuple):
+    """``fraction``: from 0 to 1, None where the task does not know."""
+
+    fraction: float | None
+    message: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
-    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
+    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back.
+
+    ``progress``: what the task last said of it, None if it has said nothing.
+    ``is_duplicate``: nothing was stored for the call; this is the task that holds its unique key.
+    """
+
+    progress: Progress | None = None
+    is_duplicate: bool = False
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
 
-    def cancel(self, reason: str = "") -> bool:
-        """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
-        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason)
+    def cancel(self, reason: str = "", *, by: str = "") -> bool:
+        """Cancel it if it waits, stop it if it runs. False: it had ended before. ``by``: who asks for it."""
+        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason, by=by)
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
-        """Put it back with one more attempt. False: it has not failed and was not cancelled."""
-        return bool(_backend_of(self).store.requeue([int(self.id)]))
+        """Put it back with one more attempt, also one that has succeeded.
+
+        False: it has not ended, or another holds its unique key.
+        """
+        return bool(_backend_of(self).store.requeue([int(self.id)], states=FINISHED))
+
+    def refresh(self) -> None:
+        """Take what the database knows of it now."""
+        self._take(self.task.get_backend().get_result(self.id))
+
+    async def arefresh(self) -> None:
+        self._take(await self.task.get_backend().aget_result(self.id))
+
+    def _take(self, stored: Any) -> None:
+        for name in (*compat.TASK_REFRESH_ATTRS, "progress"):
+            object.__setattr__(self, name, getattr(stored, name))
 
 
 def _backend_of(result: QueuedTaskResult) -> Any:
@@ -164,9 +192,15 @@ def stored_result(task: Task) -> QueuedTaskResult:
         backend=task.backend_alias,
         errors=errors,
         worker_ids=task.worker_names,
+        progress=_progress(task),
     )
     object.__setattr__(result, "_return_value", task.return_value)
     return result
+
+
+def _progress(task: Task) -> Progress | None:
+    said = task.progress is not None or task.progress_message
+    return Progress(task.progress, task.progress_message) if said else None
 
 
 def _call(read: Callable[[Any], Any], stored: Any) -> tuple[list[Any], dict[str, Any]]:

@@ -55,12 +55,12 @@ def _signature(function: Callable[..., Any], takes_context: bool) -> inspect.Sig
 
 
 def fitted(key: str, length: int) -> str:
-    """Return ``key`` in at most ``length`` characters: the end of a longer one is replaced by a digest of all of it.
+    """Return ``key`` in at most ``length`` characters, storable everywhere.
 
-    What PostgreSQL refuses in text, NUL and lone surrogates, is written as an escape.
+    The end of a longer one, and of one with characters that not every database keeps, is a digest of all of it.
     """
-    key = key.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
-    if len(key) <= length:
+    kept = key.replace("\x00", "").encode("utf-8", "ignore").decode("utf-8")
+    if len(key) <= length and kept == key:
         return key
-    digest = hashlib.sha256(key.encode()).hexdigest()[:_HASH]
-    return f"{key[: length - _HASH - 1]}#{digest}"
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return f"{kept[: length - _HASH - 1]}#{digest}"

@@ -8,6 +8,7 @@ after a claim that failed for its data are they looked for; a claim itself does 
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import DatabaseError, DataError, IntegrityError, transaction
@@ -19,8 +20,9 @@ from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.look_back import LookingBack
 from django_locqueue.store.recover import Recovering
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Serving
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE
 from django_locqueue.store.values import Claimed
 
 logger = logging.getLogger("django_locqueue.store")
@@ -34,7 +36,7 @@ LOOKED_AT = 1000  # rows from the head of each queue: more than a claim takes
 _HARMLESS = {"attempt": 0, "crashes": 0, "max_attempts": 1, "priority": 0, "worker_ids": ""}
 
 
-class SettingAside(Serving, Recovering):
+class SettingAside(LookingBack, Recovering):
     @repeated
     def set_aside(self, *, limit: int = LOOKED_AT, now: datetime | None = None) -> list[int]:
         """Fail the tasks at the heads of the queues and lines whose rows cannot be claimed; return their ids.
@@ -42,16 +44,12 @@ class SettingAside(Serving, Recovering):
         What cannot even be written is logged and stays. Sends no signal: ``endings.set_aside`` does.
         """
         found: list[int] = []
-        for ids in self._heads(limit):
+        for ids in chain((head.ids for head in self.find_ready(limit)), self._limited(limit)):
             found += self._set_aside(ids, now)
         return found
 
-    def _heads(self, limit: int) -> Iterator[list[int]]:
-        ready = self.tasks.ready().order_by("queue_name", "-priority", "run_after", "id")
-        name = ready.values_list("queue_name", flat=True).first()
-        while name is not None:
-            yield list(ready.filter(queue_name=name).values_list("pk", flat=True)[:limit])
-            name = ready.filter(queue_name__gt=name).values_list("queue_name", flat=True).first()
+    def _limited(self, limit: int) -> Iterator[Sequence[int]]:
+        """Yield the heads of the lines."""
         limited = self.tasks.limited().order_by("queue_name", "limit_key", "-priority", "run_after", "id")
         line = limited.values_list("queue_name", "limit_key").first()
         while line is not None:
@@ -103,6 +101,7 @@ class SettingAside(Serving, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
+                    self._free_items_of([task_id])
                     return bool(self.by_key([task_id], *STARTABLE).update(**values))
             except DatabaseError as refused:
                 if self.is_transient(refused):

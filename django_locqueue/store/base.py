@@ -26,9 +26,8 @@ REPEAT_AFTER_SECONDS = (0.01, 0.05, 0.2, 0.5)
 class StoreBase:
     """Holds no state but the alias, so that one object serves all threads; each thread has its own connection."""
 
-    # What a vendor says in its own way. `any_state`: the state for which no planner sees a partial index, see `by_key`.
-    any_state = "state || ''"
-    skip_locked = "FOR UPDATE SKIP LOCKED"
+    any_state_sql = "state || ''"  # matches no partial index, see `by_key`
+    skip_locked_sql = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, alias: str) -> None:
         self.alias = alias

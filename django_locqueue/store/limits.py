@@ -86,7 +86,7 @@ class Limiting(LimitKeeping, LineReading, Serving):
         claim = LimitedClaim()
         closed: dict[str, float] = {}
         looked = 0
-        for queue_name, key in self.queues_behind(after, queues, exclude_queues):
+        for queue_name, key in self.queues_behind(after, queues, exclude_queues, now):
             lines = self.lines(queue_name, key, MOST_LINES - looked, now=now)
             for line, terms, running, wait in lines:
                 claim.last = line
@@ -149,7 +149,7 @@ class Limiting(LimitKeeping, LineReading, Serving):
             if limit is None:
                 return Turn(wait=BUSY_SECONDS)
             # Read behind the lock: who has claimed before us has committed.
-            waiting = self.waiting_in(line, most + 1)
+            waiting = self.waiting_in(line, most + 1, now=now)
             if not waiting:
                 return Turn()
             running, terms = waiting[0].running, load_terms(waiting[0].terms)
@@ -165,7 +165,7 @@ class Limiting(LimitKeeping, LineReading, Serving):
                 self.change_limit(limit, next_at=open_at)
                 return Turn(wait=(open_at - rated.at).total_seconds(), closed_rate=terms.rate_key)
             if terms.chunk is not None:
-                waiting = self.waiting_in(line, terms.chunk + 1)
+                waiting = self.waiting_in(line, terms.chunk + 1, now=now)
                 if (wait := _wait_for_more(waiting, terms, rated.at)) > 0:
                     return Turn(wait=wait)
                 room = terms.chunk
@@ -191,7 +191,7 @@ class Limiting(LimitKeeping, LineReading, Serving):
     def _claim_waiting(self, waiting: Sequence[Waiting], owner: Owner, at: datetime) -> list[Claimed]:
         """Claim these, but those whose rows somebody has locked: no other is claimed in their place."""
         ids, params = self._ids_sql([each.id for each in waiting])
-        picked = f"FROM {TABLE} WHERE {ids} AND {self.any_state} = 'blocked' ORDER BY id"
+        picked = f"FROM {TABLE} WHERE {ids} AND {self.any_state_sql} = 'blocked' ORDER BY id"
         return self._claim_picked(picked, params, owner, at)
 
     def _ids_sql(self, ids: Sequence[int]) -> tuple[str, list[object]]:

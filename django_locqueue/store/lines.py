@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from django_locqueue import clock
 from django_locqueue.policies.terms import Terms, load_terms
-from django_locqueue.store.base import StoreBase
 from django_locqueue.store.limit_rows import LIMITS
+from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.serve import TABLE
 
 _ORDER = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
@@ -24,7 +24,7 @@ WITH RECURSIVE queue (name) AS (
   FROM queue WHERE queue.name IS NOT NULL
 )
 SELECT name FROM queue
-WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE paused_at IS NOT NULL)
+WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
 """
 _LINES = f"""
 WITH RECURSIVE line (name, place) AS (
@@ -42,7 +42,7 @@ FROM line WHERE name IS NOT NULL
 _WAITING = f"""
 SELECT id, task_path, terms, run_after, (SELECT COUNT(*) FROM {TABLE} WHERE state = 'running' AND limit_key = %s)
 FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = %s
-  AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND paused_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {{paused}})
 {_ORDER} LIMIT %s
 """
 
@@ -71,16 +71,17 @@ class Waiting(NamedTuple):
     running: int
 
 
-class LineReading(StoreBase):
-    def limited_queues(self) -> list[str]:
+class LineReading(QueueKeeping):
+    def limited_queues(self, *, now: datetime | None = None) -> list[str]:
         """Return the queues that have lines and are not paused, as the database sorts them."""
-        return [name for (name,) in self.fetch(_QUEUES, ())]
+        paused, params = self.paused_sql(now)
+        return [name for (name,) in self.fetch(_QUEUES.format(paused=paused), params)]
 
     def queues_behind(
-        self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str]
+        self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str], now: datetime | None = None
     ) -> Iterator[tuple[str, str]]:
         """Yield the queues from that of ``after`` on, each with the key behind which its lines are to be looked at."""
-        names = [n for n in self.limited_queues() if (not queues or n in queues) and n not in exclude_queues]
+        names = [n for n in self.limited_queues(now=now) if (not queues or n in queues) and n not in exclude_queues]
         # Found by its place and not by comparing: each database sorts names in its own way.
         if after is not None and after.queue_name in names:
             names = names[names.index(after.queue_name) + 1 :]
@@ -100,9 +101,10 @@ class LineReading(StoreBase):
             found.append(FirstOfLine(Line(queue_name, name), load_terms(terms), running, wait))
         return found
 
-    def waiting_in(self, line: Line, most: int) -> list[Waiting]:
+    def waiting_in(self, line: Line, most: int, *, now: datetime | None = None) -> list[Waiting]:
         """Return the first of a line; none if its queue is paused."""
         queue_name, key = line
-        rows = self.fetch(_WAITING, [key, queue_name, key, queue_name, most])
+        paused, params = self.paused_sql(now)
+        rows = self.fetch(_WAITING.format(paused=paused), [key, queue_name, key, queue_name, *params, most])
         load: Any = self.load_time
         return [Waiting(id, path, terms, load(run_after), running) for id, path, terms, run_after, running in rows]

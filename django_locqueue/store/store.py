@@ -6,13 +6,15 @@ from types import MappingProxyType
 from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.control import Controlling
-from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.limits import Limiting
 from django_locqueue.store.recover import Rescued
+from django_locqueue.store.schedules import Scheduling
+from django_locqueue.store.unique import UniqueEnqueuing
+from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
 
 
-class Store(Enqueuing, Limiting, SettingAside, Controlling):
+class Store(UniqueEnqueuing, ItemEnqueuing, Limiting, SettingAside, Controlling, Scheduling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(
@@ -33,7 +35,7 @@ class Store(Enqueuing, Limiting, SettingAside, Controlling):
         self.stop_worker(worker_id)
         # A claim that the dead process had sent may have committed since.
         ended += self._give_back(worker_id, begun)
-        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend)
+        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend, thorough=False)
 
     def _give_back(self, worker_id: int, begun: Collection[Key]) -> list[Rescued]:
         """Release what a dead worker holds and had not begun, until nothing of it is left."""

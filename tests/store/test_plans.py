@@ -6,18 +6,22 @@ A queue's statistics are always wrong: the tables are full when they were analys
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.exceptions import DuplicateTask
+from django_locqueue.models import Queue, Task, TaskAttempt, UniqueItem, Worker
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
+from django_locqueue.store.look_back import Found
 from django_locqueue.store.serve import Mark, Owner
 from tests.store.plans import plan_of, plans
-from tests.store.rows import NOW, ago, later, outcome, put_many
+from tests.store.rows import NOW, ago, call, later, outcome, put, put_many
 
 pytestmark = pytest.mark.django_db
 
@@ -205,6 +209,10 @@ def test_a_success_that_is_not_kept_walks_the_primary_key(store: Store, tasks: l
     assert by_primary_key(lambda: store.ack([(tasks[0], outcome(Kind.SUCCESSFUL, keep_row=False))]))
 
 
+def test_what_running_tasks_say_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    assert by_primary_key(lambda: store.save_reports([(task.key, Report(0.5, "half", "{}")) for task in tasks]))
+
+
 @pytest.mark.parametrize("verb", ["requeue", "run_now", "cancel", "delete"])
 def test_what_a_person_does_to_a_few_tasks_walks_the_primary_key(store: Store, verb: str):
     state = {"requeue": "failed", "run_now": "scheduled"}.get(verb, "ready")
@@ -212,8 +220,65 @@ def test_what_a_person_does_to_a_few_tasks_walks_the_primary_key(store: Store, v
     assert by_primary_key(lambda: getattr(store, verb)(ids))
 
 
+def test_what_the_scout_has_found_is_claimed_through_the_primary_key(store: Store):
+    ids = list(Task.objects.filter(state="ready", queue_name="queue 1").values_list("pk", flat=True))
+    assert by_primary_key(lambda: store.claim_found(Found("queue 1", ids), Owner(1, "w")))
+    assert Task.objects.filter(pk__in=ids, state="running").count() == len(ids)
+
+
+def test_a_sweep_that_is_not_thorough_walks_the_index_of_what_runs(store: Store, tasks: list[Claimed]):
+    worker = store.register_worker("dead", lease=60, now=ago(minutes=5))
+    put_many(3, "running", attempt=1, worker_ids="w\n", worker_id=worker.pk)
+    store.stop_worker(worker.pk, now=ago(minutes=3))
+    tasks_of_the_dead = f"SELECT {connection.ops.quote_name('locqueue_task')}"
+    plan = plan_of(lambda: store.rescue(max_crashes=3, thorough=False, now=NOW), tasks_of_the_dead)
+    assert "locqueue_task_running" in plan or "locqueue_task_pkey" in plan or "PRIMARY KEY" in plan, plan
+    assert "Seq Scan on locqueue_task" not in plan, plan
+    assert "SCAN locqueue_task\n" not in plan, plan
+
+
 def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[Claimed]):
     tasks_of_the_dead = f"SELECT {connection.ops.quote_name('locqueue_task')}"
     plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), tasks_of_the_dead)
     assert "locqueue_task_running" in plan, plan
     assert "Seq Scan on locqueue_task" not in plan, plan
+
+
+UNIQUE = (("unique_key", "k"), ("unique_lock", "k"), ("unique_until", "started"), ("unique_seconds", None))
+CONFLICTS = ["skip", "raise", "replace", "debounce", "merge"]
+
+
+@pytest.fixture
+def holder(store: Store) -> int:
+    """Return the id of a waiting task that holds a key, in the midst of many that hold others."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE locqueue_task SET unique_key = id, unique_lock = id, unique_until = 'started' "
+            "WHERE state = 'scheduled'"
+        )
+    return put("ready", **dict(UNIQUE))
+
+
+@pytest.mark.parametrize("on_conflict", CONFLICTS)
+def test_a_call_whose_key_is_held_finds_the_holder_in_its_index(store: Store, holder: int, on_conflict: str):
+    def enqueue() -> None:
+        with suppress(DuplicateTask):
+            store.enqueue_unique([call(extra=UNIQUE)], on_conflict, lambda held, text: held)
+
+    found = plans(enqueue)
+    assert cheap(found[0], "locqueue_task_unique")
+    assert by_primary_key(enqueue)
+
+
+def test_a_requeue_of_unique_tasks_finds_held_keys_in_their_index(store: Store, holder: int):
+    failed = put("failed", **{**dict(UNIQUE), "unique_lock": None})
+    found = [plan for plan in plans(lambda: store.requeue([failed])) if "unique_lock" in plan.partition("WHERE")[2]]
+    assert all(cheap(plan, "locqueue_task_unique") for plan in found[:1])
+    assert found
+
+
+def test_the_items_of_a_task_are_found_by_it(store: Store):
+    UniqueItem.objects.bulk_create([UniqueItem(lock=f"k:{number}", task_id=number) for number in range(3000)])
+    for plan in plans(lambda: store.free_items(1500)):
+        assert "Seq Scan on locqueue_uniqueitem" not in plan
+        assert "SCAN locqueue_uniqueitem\n" not in f"{plan}\n"
