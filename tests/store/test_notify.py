@@ -11,7 +11,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Store, notify, store_for
 from django_locqueue.store.notify import ANY, CHANNEL, Notifier
 from django_locqueue.store.serve import Owner
-from tests import tasks
+from tests import limited_tasks, tasks
 from tests.store.plans import Statements
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_notifier")]
@@ -272,3 +272,8 @@ def test_a_listening_connection_is_outside_the_pool(store, monkeypatch):
         assert listening.connection.info.get_parameters()["application_name"] == notify.LISTENER
     finally:
         listening.close()
+
+
+def test_a_task_that_waits_for_its_turn_is_told_as_such(ear):
+    limited_tasks.hourly.enqueue(1)
+    assert ear.heard() == [f"{notify.LIMITED}default"]
