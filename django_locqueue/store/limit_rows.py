@@ -71,7 +71,7 @@ class LimitKeeping(StoreBase):
 
     def _locked_limit(self, key: str) -> Sequence[Any]:
         columns = f"{clock.now_sql(self.connection)}, {_COLUMNS}"
-        return self.fetch(f"SELECT {columns} FROM {LIMITS} WHERE {LIMITS}.key = %s {self.skip_locked_sql}", [key])
+        return self.fetch(f"SELECT {columns} FROM {LIMITS} WHERE {LIMITS}.key = %s {self.skip_locked}", [key])
 
     def change_limit(self, row: LimitRow, **changes: Any) -> None:
         """Write what is new in a row whose lock we have."""

@@ -117,7 +117,7 @@ class Limiting(LimitKeeping, LineReading, Serving):
         """Return the seconds until a task may have its turn, as far as a clock decides it; None if none waits."""
         waits = [
             first.wait
-            for name, key in self.queues_behind(None, queues, exclude_queues)
+            for name, key in self.queues_behind(None, queues, exclude_queues, None)
             for first in self.lines(name, key, MOST_LINES)
         ]
         return min(waits, default=None)

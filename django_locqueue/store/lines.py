@@ -78,7 +78,7 @@ class LineReading(QueueKeeping):
         return [name for (name,) in self.fetch(_QUEUES.format(paused=paused), params)]
 
     def queues_behind(
-        self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str], now: datetime | None = None
+        self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str], now: datetime | None
     ) -> Iterator[tuple[str, str]]:
         """Yield the queues from that of ``after`` on, each with the key behind which its lines are to be looked at."""
         names = [n for n in self.limited_queues(now=now) if (not queues or n in queues) and n not in exclude_queues]

@@ -114,3 +114,8 @@ class Chunk(NamedTuple):
     @property
     def queue_name(self) -> str:
         return self.members[0].queue_name
+
+    @property
+    def crashes(self) -> int:
+        """Those of the member that has most."""
+        return max(task.crashes for task in self.members)

@@ -2,13 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service, rest_after
-from django_locqueue.store import Claimed, Key, Store
+from django_locqueue.store import Chunk, Claimed, Key, Store
 from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.claimer import Claimer
@@ -31,7 +31,8 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``ending()``:
-    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all.
+    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all,
+    and counts a chunk as one.
     """
 
     name = "dispatcher"
@@ -169,7 +170,7 @@ class Dispatcher(Service):
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0
         self.found_nothing = False
         claim = limited.claim(owner, room, now)
-        tasks = [*claim.tasks, *(task for chunk in claim.chunks for task in chunk.members)]
+        tasks: list[Claimed | Chunk] = [*claim.tasks, *claim.chunks]
         self._taken += len(tasks)
         self.pool.submit(self._one_suspect(tasks), start_by=claim.start_by, first=True)
         self._reconcile_at = reconcile_at
@@ -207,24 +208,26 @@ class Dispatcher(Service):
             self.pool.grow()
         return is_short
 
-    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
+    def _one_suspect(self, claimed: Sequence[Claimed | Chunk]) -> Sequence[Claimed | Chunk]:
         """Return what may run now; the rest goes back for a moment, uncharged.
 
         Tasks whose workers died may have been what killed them. Those that one death more would fail run one at a
         time in a process, and none is kept waiting behind another, so that no innocent one fails for its neighbour.
         They come back one by one; if the one that runs takes long, not sooner than after as long again.
         """
-        suspects = [task for task in claimed if task.crashes and self.is_suspect(task)]
+        if not any(each.crashes for each in claimed):
+            return claimed
+        suspects = [task for each in claimed for task in _members(each) if task.crashes and self.is_suspect(task)]
         if not suspects:
             return claimed
-        running = [
-            each.seconds for each in self.pool.executions if each.claimed.crashes and self.is_suspect(each.claimed)
-        ]
+        running = [each.seconds for each in self.pool.members if each.claimed.crashes and self.is_suspect(each.claimed)]
         late = suspects if running else suspects[1:]
         least = min(max(running, default=0.0), SUSPECT_SECONDS)
         for place, task in enumerate(late, 1):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
-        return [task for task in claimed if task not in late]
+        left = _without({task.key for task in late}, claimed)
+        self._taken -= len(claimed) - len(left)
+        return left
 
     def _reconcile(self, owner: Owner) -> None:
         """Look at what this worker holds: after a claim that failed, and once in a lease.
@@ -239,7 +242,7 @@ class Dispatcher(Service):
 
     def _known(self) -> set[Key]:
         # What is claimed is claimed on this thread, so this is all of it.
-        return {execution.key for execution in self.pool.executions} | self.ending()
+        return {execution.key for execution in self.pool.members} | self.ending()
 
     def _release_unknown(self, held: list[Claimed], known: set[Key]) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
@@ -261,15 +264,32 @@ class Dispatcher(Service):
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
         for execution in self.pool.withdraw(waited=waited):
-            self._give_back(execution)
+            self._taken -= 1
+            execution.ended = time.monotonic()
+            for member in execution.members:
+                self._give_back(member)
 
     def _give_back(self, execution: Execution, *, delay: float = 0) -> None:
         execution.outcome = Outcome(Kind.RELEASED, delay=delay)
         execution.ended = time.monotonic()
-        self._taken -= 1
         self.give_back(execution)
 
     def _remember(self, names: set[str]) -> None:
         if new := names - self._known_queues:
             self.store.add_queues(sorted(new))
             self._known_queues |= new
+
+
+def _members(task: Claimed | Chunk) -> Sequence[Claimed]:
+    return task.members if isinstance(task, Chunk) else (task,)
+
+
+def _without(keys: set[Key], claimed: Iterable[Claimed | Chunk]) -> list[Claimed | Chunk]:
+    left: list[Claimed | Chunk] = []
+    for each in claimed:
+        if isinstance(each, Chunk):
+            if members := tuple(task for task in each.members if task.key not in keys):
+                left.append(Chunk(members))
+        elif each.key not in keys:
+            left.append(each)
+    return left

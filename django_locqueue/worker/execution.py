@@ -1,11 +1,12 @@
 """One task on one slot, while this worker has it."""
 
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from asgiref.sync import sync_to_async
 
@@ -16,7 +17,7 @@ from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.report import Report
 from django_locqueue.policies.retry import sane
-from django_locqueue.store import Claimed, Key, Store
+from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -33,6 +34,8 @@ class Execution:
 
     Times are of the monotonic clock.
     """
+
+    is_chunk: ClassVar[bool] = False
 
     claimed: Claimed
     result: Any = None
@@ -58,9 +61,19 @@ class Execution:
     def __post_init__(self) -> None:
         self.key = self.claimed.key
 
-    def ask_to_stop(self, reason: StopReason) -> None:
-        """Let the task know. The first reason stays."""
-        if self.stop_reason is None:
+    @property
+    def members(self) -> Sequence["Execution"]:
+        """The executions of single tasks that it is of: itself, unless it is a chunk's."""
+        return (self,)
+
+    def begin(self) -> None:
+        """It begins on this thread."""
+        self.began = time.monotonic()
+        self.ident = threading.get_ident()
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the task know, if it is among those of the given ids. The first reason stays."""
+        if self.stop_reason is None and (ids is None or self.claimed.id in ids):
             self.stop_reason = reason
             if reason is StopReason.CANCELLED:
                 self.interrupt_at = time.monotonic() + self.cancel_grace
@@ -89,14 +102,13 @@ class Execution:
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
-    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+class RunContext:
+    """What a function is told of its run, and what it may say: be it of one task or of a chunk."""
+
+    __slots__ = ()
 
     execution: Execution
-    metadata: dict[str, Any]
     store: Store
-    reported: Callable[[Execution], object]  # called for each word that the task says of itself
 
     def pause_rate(self, seconds: float) -> None:
         """Let no task start under this one's rate for ``seconds``, as ``Retry(after=...)`` does; this one goes on.
@@ -127,6 +139,44 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         """:meth:`return_rate` for async functions."""
         return await sync_to_async(self.return_rate)()
 
+    @property
+    def should_stop(self) -> bool:
+        """True from when the worker must leave, somebody cancelled the task, or another worker has it."""
+        return self.execution.stop_reason is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When the timeout is over, by ``time.monotonic()``: the wall clock can be set. None without a timeout.
+
+        ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
+        """
+        return self.execution.deadline
+
+    def results(self) -> Iterator[Any]:
+        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
+
+        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
+        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
+        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
+        ``await sync_to_async(list)(context.results())``.
+        """
+        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)
+
+    def check(self) -> None:
+        """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
+        if self.execution.stop_reason is not None:
+            raise StopTask(self.execution.stop_reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext(compat.TaskContext, RunContext):  # type: ignore[misc, type-arg]
+    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+
+    execution: Execution
+    metadata: dict[str, Any]
+    store: Store
+    reported: Callable[[Execution], object]  # called for each word that the task says of itself
+
     def progress(self, fraction: float | None, message: str = "") -> None:
         """Say how far the task is: a fraction from 0 to 1, or None where nobody knows, and a few words.
 
@@ -143,21 +193,3 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         """
         self.execution.report = report.with_metadata(self.execution.report, self.metadata)
         self.reported(self.execution)
-
-    @property
-    def should_stop(self) -> bool:
-        """True from when the worker must leave, somebody cancelled the task, or another worker has it."""
-        return self.execution.stop_reason is not None
-
-    @property
-    def deadline(self) -> float | None:
-        """When the timeout is over, by ``time.monotonic()``: the wall clock can be set. None without a timeout.
-
-        ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
-        """
-        return self.execution.deadline
-
-    def check(self) -> None:
-        """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
-        if self.execution.stop_reason is not None:
-            raise StopTask(self.execution.stop_reason)

@@ -130,6 +130,10 @@ class GatedExecutor:
     def __init__(self):
         self.gate = threading.Event()
         self.ran = []
+        self.chunked = set()  # paths
+
+    def runs_in_chunks(self, path):
+        return path in self.chunked
 
     def run(self, execution):
         assert self.gate.wait(10)

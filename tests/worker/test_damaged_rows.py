@@ -55,7 +55,7 @@ class Slots:
     size = free_threads = 500
     busy = ended_on_threads = first_waiting = free_async = async_concurrency = 0
     may_grow = False
-    executions: tuple[Any, ...] = ()
+    members: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         self.submitted: list[Claimed] = []
