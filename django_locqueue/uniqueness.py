@@ -12,7 +12,7 @@ from django_locqueue.models.task import KEY_LENGTH
 from django_locqueue.policies import payload
 from django_locqueue.policies.key_template import fitted
 from django_locqueue.policies.terms import load_terms
-from django_locqueue.policies.unique import MERGE, Unique, UniqueRule, distinct, rule_for
+from django_locqueue.policies.unique import Unique, UniqueRule, distinct, rule_for
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Itemised, Placed, Store
 
@@ -29,13 +29,12 @@ def enqueue(
     """
     unique = definition.unique
     rule = _rule(definition)
+    for each in arguments:
+        rule.check(*each)  # now, and not at some later call that meets this one
     keys = [_key(definition, rule, *each) for each in arguments]
     if unique.unique_items is not None:
         placed = store.enqueue_items(list(map(partial(_itemised, rule), keys, arguments, calls)))
     else:
-        if unique.on_conflict == MERGE:
-            for args, kwargs in arguments:
-                rule.list_in(args, kwargs)  # raises here and not at some later call that meets it
         locked = [_locked(unique, *each) for each in zip(keys, calls, strict=True)]
         try:
             placed = store.enqueue_unique(locked, unique.on_conflict, rule.merged)

@@ -13,7 +13,8 @@ class Terms:
     ``concurrency``: how many of its limit may run at once. ``rate_key``, ``rate_limit``, ``rate_seconds``: at most
     so many starts in so many seconds over all tasks of that key. ``chunk``, ``chunk_wait``: it runs together with up to
     so many others, for which it waits so many seconds. ``expires``: seconds within which it must start.
-    ``unique_items``: it holds items that are free when it starts.
+    ``unique_items``: it holds items that are free when it starts. ``forget``: its row is not to be kept
+    when its workflow has succeeded.
     """
 
     limit_key: str | None = None
@@ -25,6 +26,7 @@ class Terms:
     chunk_wait: float = 0.0
     expires: float | None = None
     unique_items: bool = False
+    forget: bool = False
 
     def dump(self) -> str | None:
         """Return JSON of what is not as usual; None if nothing is."""
@@ -33,6 +35,10 @@ class Terms:
 
 
 USUAL = Terms()
+
+# As they stand in the text, for statements over many rows.
+LIMITED = '"limit_key":'
+FORGET = '"forget":true'
 
 
 @lru_cache(maxsize=1024)

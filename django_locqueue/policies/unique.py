@@ -102,6 +102,12 @@ class UniqueRule:
     template: KeyTemplate
     items: ListArgument | None
 
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise TypeError for arguments of which no key can be made, or that have no list where one is needed."""
+        self.template.render(args, kwargs)
+        if self.items is not None:
+            self.list_in(args, kwargs)
+
     def list_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the list in a call. Raises TypeError if there is none."""
         name, position = self._list

@@ -22,6 +22,7 @@ from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.look_back import LookingBack
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE
+from django_locqueue.store.steps import End
 from django_locqueue.store.values import Claimed
 
 logger = logging.getLogger("django_locqueue.store")
@@ -101,13 +102,22 @@ class SettingAside(LookingBack, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
-                    self._free_items_of([task_id])
-                    return bool(self.by_key([task_id], *STARTABLE).update(**values))
+                    return self._end_ready(task_id, values, now)
             except DatabaseError as refused:
                 if self.is_transient(refused):
                     raise
         logger.error("Task %d can be neither claimed nor written. Mend or delete its row by SQL.", task_id)
         return False
+
+    def _end_ready(self, task_id: int, values: dict[str, Any], now: datetime | None) -> bool:
+        member = self._members([task_id]).get(task_id)
+        workflows = self._locked_workflows([member.workflow_id]) if member else {}
+        self._free_items_of([task_id])
+        if not self.by_key([task_id], *STARTABLE).update(**values):
+            return False
+        if member:
+            self._count_ends(workflows, [End(member.workflow_id, State.FAILED, member.step)], now)
+        return True
 
 
 _TYPES = Claimed.__annotations__

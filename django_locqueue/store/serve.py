@@ -15,6 +15,7 @@ from django_locqueue.policies.outcome import Kind, Outcome, class_path
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
+from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
@@ -81,7 +82,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(QueueKeeping, Reporting, FreeingItems):
+class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def claim(
         self,
         owner: Owner,
@@ -212,21 +213,34 @@ class Serving(QueueKeeping, Reporting, FreeingItems):
         ended = sorted(ended, key=_key)
         if reports := [(task.key, outcome.report) for task, outcome in ended if outcome.report is not None]:
             with self.transaction():  # one lock over both, so that no earlier word of the task comes in between
+                self._locked_workflows(task.workflow_id for task, _ in ended)  # before any of their tasks
                 self.save_reports(reports)
                 return self._ack(ended, now)
         return self._ack(ended, now)
 
     def _ack(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> dict[Key, State]:
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
-        if len(kept) == len(ended):
+        in_workflows = {task.workflow_id for task, _ in ended if task.workflow_id is not None}
+        if len(kept) == len(ended) and not in_workflows:
             return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
         with self.transaction():
+            workflows = self._locked_workflows(in_workflows)
+            if workflows:  # the next step needs the results, also those that nobody wants to keep
+                ended = [
+                    (task, outcome._replace(keep_row=True) if task.workflow_id in workflows else outcome)
+                    for task, outcome in ended
+                ]
+                kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
             for task, outcome in ended:
                 if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row:
                     continue  # written with its batch
                 if (state := self._record(task, outcome, now)) is not None:
                     written[task.key] = state
+            if workflows:
+                states = ((task.workflow_id, written.get(task.key)) for task, _ in ended)
+                ends = [End(pk, state) for pk, state in states if pk is not None and state in FINISHED]
+                self._count_ends(workflows, ends, now)
             return written
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0, now: datetime | None = None) -> dict[Key, State]:

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.report import Report
 from django_locqueue.policies.retry import sane
-from django_locqueue.store import Claimed, Key, Store
+from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -151,6 +151,16 @@ class RunContext:
         ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
         """
         return self.execution.deadline
+
+    def results(self) -> Iterator[Any]:
+        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
+
+        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
+        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
+        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
+        ``await sync_to_async(list)(context.results())``.
+        """
+        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)
 
     def check(self) -> None:
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""

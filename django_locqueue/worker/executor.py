@@ -22,7 +22,7 @@ from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, Retry, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
-from django_locqueue.policies import expiry, payload, retry, unknown
+from django_locqueue.policies import expiry, payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
@@ -31,7 +31,7 @@ from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call, Plan, is_async
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
-from django_locqueue.worker.unknown_paths import UnknownPaths
+from django_locqueue.worker.unknown import UnknownPaths
 
 logger = logging.getLogger("django_locqueue.task")
 
@@ -154,7 +154,7 @@ class Executor:
             plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
             args, kwargs = _load_call(claimed.args_kwargs)
         except UnknownTask as error:
-            return self._after_unknown(claimed, error)
+            return self._unknown.outcome(self.store, claimed, error)
         except InvalidPayload as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         if claimed.terms is not None and (late := _expired(claimed)) is not None:
@@ -191,26 +191,6 @@ class Executor:
         if execution.start_by is not None and time.monotonic() > execution.start_by:
             return Outcome(Kind.RELEASED)  # its rate counts it as begun before
         return Call(plan, args, kwargs)
-
-    def _after_unknown(self, claimed: Claimed, error: UnknownTask) -> Outcome:
-        """Return what becomes of a task whose definition is not here: it goes back, since another version may have it.
-
-        Times are the database's, those of the claims that met it.
-        """
-        met = claimed.last_attempted_at
-        try:
-            since = self.store.unknown_since(claimed.id) or met
-        except Error:
-            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        limit = float(conf.worker.UNKNOWN_TASK_SECONDS)
-        delay = unknown.wait((met - since).total_seconds(), limit)
-        if delay is None:
-            late = UnknownTask(f"No worker has known it for {limit:g} s: {error}")
-            return Outcome(Kind.FAILED, error=ErrorReport.of(late), exception=late)
-        report = ErrorReport.of(error)
-        columns = {"unknown_since": since, "error_class": report.class_path, "error_message": report.message}
-        return Outcome(Kind.RELEASED, delay=delay, columns=columns)
 
     def _call(self, execution: Execution, call: Call) -> Any:
         try:

@@ -120,6 +120,10 @@ class Worker:
             exclude_queues=options.exclude_queues,
             most_tasks=options.limits.tasks,
         )
+        # One that only works off what is there adds nothing to it.
+        self.scheduler: Scheduler | None = None
+        if options.schedules and not options.drain:
+            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -127,12 +131,9 @@ class Worker:
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self._each_second,
+            next_due=None if self.scheduler is None else self.scheduler.look,
             announce=self.announcer.put_one,
         )
-        # One that only works off what is there adds nothing to it.
-        self.scheduler: Scheduler | None = None
-        if options.schedules and not options.drain:
-            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):
             self.listener = Listener(self.store, self._on_notified)
@@ -162,6 +163,7 @@ class Worker:
         return len(self._received) + len(self._stop_requests) > 1
 
     def run(self) -> int:
+        endings.announcing = self.announcer.put_one
         try:
             self.pool.start()
             for service in self.services:
@@ -172,6 +174,7 @@ class Worker:
             self._shut_down()
             return 0 if healthy else 1
         finally:
+            endings.announcing = endings.at_once
             if self.options.heartbeat_file is not None:
                 self.options.heartbeat_file.remove()
             self.finished.set()
@@ -366,6 +369,8 @@ class Worker:
     def _on_stored(self, executions: list[Execution]) -> None:
         for execution in executions:
             outcome = execution.outcome
+            if execution.claimed.workflow_id is not None:
+                self.dispatcher.wake()  # it may have been the last of its step
             if outcome is not None and outcome.kind in _AGAIN:
                 if execution.written == State.READY and outcome.kind is not Kind.RELEASED:
                     self.dispatcher.wake()
