@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.exceptions import Cancel, QueueFull, Retry, Snooze
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "QueueFull", "Retry", "Snooze", "task"]
 
 
 def __getattr__(name: str) -> object:

@@ -15,9 +15,11 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
+from django_locqueue.hooks import Dropped, Hooks, check_hooks, hooks_of
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.pending_limit import PendingLimit, admit, check_max_pending, pending_limits
 from django_locqueue.policies import payload, retry
-from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
+from django_locqueue.result import NewResults, QueuedTaskResult, dropped_result, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 
 OPTIONS: Mapping[str, Any] = {
@@ -27,6 +29,8 @@ OPTIONS: Mapping[str, Any] = {
     "BACKOFF": retry.BACKOFF,  # seconds
     "TIMEOUT": None,  # seconds that a try may take; None: any time
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
+    "MAX_PENDING": {},  # {"queue": n}: so many tasks may wait there, then enqueue raises QueueFull
+    "MIDDLEWARE": [],  # dotted paths of hooks; the first is the outermost
 }
 
 ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
@@ -89,6 +93,17 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """The states whose rows are deleted at once."""
         return frozenset(state for state, days in self.retention.items() if days == 0)
 
+    @cached_property
+    def hooks(self) -> Hooks:
+        """Raises ImproperlyConfigured for one that cannot be made."""
+        return hooks_of(self.alias, self._option("MIDDLEWARE"))
+
+    @cached_property
+    def pending_limits(self) -> Mapping[str, PendingLimit]:
+        """The limits of ``MAX_PENDING`` by queue."""
+        limits = self._option("MAX_PENDING")
+        return pending_limits(self.database, limits) if limits else {}
+
     def _option(self, name: str) -> Any:
         return self.options.get(name, OPTIONS[name])
 
@@ -113,10 +128,19 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
 
-        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
+        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument, and
+        ``QueueFull`` where ``MAX_PENDING`` leaves no room.
         """
         self._validate_once(task)
-        enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
+        if self.hooks.before_enqueue:
+            asked = self.hooks.ask(task, args, kwargs)
+            if isinstance(asked, Dropped):
+                return dropped_result(task, args, kwargs, by=asked.by)
+            task, args, kwargs = asked
+        call = next(self._calls(task, [(args, kwargs)]))
+        if self.pending_limits:
+            admit([call], self.pending_limits, self.store.count_pending)
+        enqueued = self.store.enqueue(call)
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             compat.task_enqueued.send(type(self), task_result=result)
@@ -127,11 +151,37 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
-        stored = list(self._calls(task, pairs(calls)))
-        results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
+        if self.hooks.before_enqueue:
+            results = self._enqueue_asked(task, pairs(calls))
+        else:
+            stored = list(self._calls(task, pairs(calls)))
+            if self.pending_limits:
+                admit(stored, self.pending_limits, self.store.count_pending)
+            results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
-                compat.task_enqueued.send(type(self), task_result=result)
+                if not result.is_dropped:
+                    compat.task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def _enqueue_asked(
+        self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> Sequence[QueuedTaskResult]:
+        """Store what the hooks let pass. Each call may have become one with other options than its neighbour."""
+        asked = [(self.hooks.ask(task, args, kwargs), args, kwargs) for args, kwargs in calls]
+        kept = [each for each, _, _ in asked if not isinstance(each, Dropped)]
+        stored = [next(self._calls(varied, [(args, kwargs)])) for varied, args, kwargs in kept]
+        if self.pending_limits:
+            admit(stored, self.pending_limits, self.store.count_pending)
+        ids = iter(self.store.enqueue_many(stored))
+        results = []
+        for each, args, kwargs in asked:
+            if isinstance(each, Dropped):
+                results.append(dropped_result(task, args, kwargs, by=each.by))
+            else:
+                varied, args, kwargs = each
+                enqueued = next(ids)
+                results.append(new_result(varied, enqueued.id, enqueued.enqueued_at, args, kwargs))
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
@@ -303,6 +353,8 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     if not _is_timeout(timeout := options.get("TIMEOUT")):
         yield checks.Error(f'{where}["TIMEOUT"] {_TIMEOUT}, got {timeout!r}.', id="locqueue.E016")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
+    yield from check_max_pending(f'{where}["MAX_PENDING"]', options.get("MAX_PENDING", {}))
+    yield from check_hooks(f'{where}["MIDDLEWARE"]', options.get("MIDDLEWARE", []))
 
 
 def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage]:

@@ -17,3 +17,12 @@ def our_backends() -> list[Any]:
 def crash_limits() -> dict[str, int]:
     """Return ``MAX_CRASHES`` by alias: any worker rescues the tasks of every backend."""
     return {backend.alias: backend.max_crashes for backend in our_backends()}
+
+
+def pending_limits() -> dict[str, int]:
+    """Return ``MAX_PENDING`` by queue; the smallest, where several backends name it."""
+    limits: dict[str, int] = {}
+    for backend in our_backends():
+        for queue_name, limit in backend.pending_limits.items():
+            limits[queue_name] = min(limit.limit, limits.get(queue_name, limit.limit))
+    return limits

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
 
 from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
+from django_locqueue.exceptions import Cancel
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import payload
+from django_locqueue.policies.outcome import class_path
 from django_locqueue.store import Claimed, Enqueued
+
+NOT_STORED = "0"
 
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -29,6 +34,11 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether a hook wanted it not to be stored. Its id is one that no row has."""
+        return self.id == NOT_STORED
 
     def cancel(self, reason: str = "") -> bool:
         """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
@@ -61,6 +71,27 @@ def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: An
         kwargs={name: _copied(value) for name, value in kwargs.items()} if kwargs else {},
         backend=definition.backend,
         errors=[],
+        worker_ids=[],
+    )
+
+
+def dropped_result(definition: Any, args: Any, kwargs: Any, *, by: str) -> QueuedTaskResult:
+    """Return the result of a call that a hook has dropped: FAILED, as a cancelled task is for Django."""
+    reason = compat.TaskError(
+        exception_class_path=class_path(Cancel), traceback=f"dropped by {by} before it was enqueued"
+    )
+    return QueuedTaskResult(
+        task=definition,
+        id=NOT_STORED,
+        status=compat.TaskResultStatus.FAILED,
+        enqueued_at=None,
+        started_at=None,
+        finished_at=timezone.now(),
+        last_attempted_at=None,
+        args=list(args),
+        kwargs=dict(kwargs),
+        backend=definition.backend,
+        errors=[reason],
         worker_ids=[],
     )
 

@@ -7,11 +7,12 @@ from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.control import Controlling
 from django_locqueue.store.enqueue import Enqueuing
+from django_locqueue.store.pending import CountingPending
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.values import Key
 
 
-class Store(Enqueuing, SettingAside, Controlling):
+class Store(Enqueuing, CountingPending, SettingAside, Controlling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

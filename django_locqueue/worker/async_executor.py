@@ -39,8 +39,8 @@ class AsyncExecutor:
         self.executor.end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
 
     async def _run(self, execution: Execution) -> Outcome:
-        # On a thread only what may use the database: receivers of signals, and the errors of earlier tries.
-        if self.executor.is_heard or execution.claimed.attempt > 1:
+        # On a thread only what may use the database: receivers of signals, hooks, and the errors of earlier tries.
+        if self.executor.is_heard or execution.claimed.attempt > 1 or self.executor.has_claim_hooks(execution.claimed):
             call = await sync_to_async(self._begin)(execution)
         else:
             call = self.executor.begin(execution)
@@ -72,9 +72,9 @@ class AsyncExecutor:
                 raise StopTask(execution.stop_reason)
             timeout = call.plan.timeout
             if timeout is None:
-                return await call.plan.definition.func(*call.args, **call.kwargs)
+                return await call.awaited()
             deadline.begin(execution, timeout, self.executor.watch)
-            return await deadline.await_until(execution, call.plan.definition.func, *call.args, **call.kwargs)
+            return await deadline.await_until(execution, call.awaited)
         except asyncio.CancelledError as error:
             if execution.stop_reason is None:
                 raise

@@ -28,7 +28,7 @@ def call(execution: Execution, call: Call, timeout: float, watch: Watch) -> Any:
     try:
         if call.plan.is_async:
             begin(execution, timeout, watch)
-            return async_to_sync(partial(await_until, execution, call.plan.definition.func))(*call.args, **call.kwargs)
+            return async_to_sync(partial(await_until, execution, call.awaited))()
         execution.interruptible = Interruptible()
         begin(execution, timeout, watch)
         return execution.interruptible.call(call)
@@ -38,11 +38,11 @@ def call(execution: Execution, call: Call, timeout: float, watch: Watch) -> Any:
         raise
 
 
-async def await_until(execution: Execution, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-    """Await an async task's function. At the deadline it is cancelled as asyncio does, and TaskTimeout is raised."""
+async def await_until(execution: Execution, function: Callable[[], Awaitable[Any]]) -> Any:
+    """Await an async task's call. At the deadline it is cancelled as asyncio does, and TaskTimeout is raised."""
     try:
         async with asyncio.timeout_at(execution.deadline) as scope:  # the loop's clock is the monotonic one
-            return await function(*args, **kwargs)
+            return await function()
     except TimeoutError:
         if scope.expired():
             raise TaskTimeout(execution.timeout) from None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, InterfaceError, OperationalError
 from django.utils import timezone
 
@@ -21,6 +22,7 @@ from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
+from django_locqueue.hooks import ClaimedTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
@@ -39,11 +41,19 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    ``watch(execution)`` is called when a function begins that has a deadline.
+    ``watch(execution)`` is called when a function begins that has a deadline. ``owns_connections``: whether those of
+    the thread are to be left clean for the next task; not where they are a test's.
     """
 
-    def __init__(self, backend: LocQueueBackend, watch: deadline.Watch = lambda execution: None) -> None:
+    def __init__(
+        self,
+        backend: LocQueueBackend,
+        watch: deadline.Watch = lambda execution: None,
+        *,
+        owns_connections: bool = True,
+    ) -> None:
         self.backend = backend
+        self.owns_connections = owns_connections
         self._pid = os.getpid()
         self.store = backend.store
         self.watch = watch
@@ -76,6 +86,13 @@ class Executor:
         heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
         return any(compat.is_heard(signal, level) for signal, level in heard)
 
+    def has_claim_hooks(self, claimed: Claimed) -> bool:
+        """Whether ``begin`` calls code of the project."""
+        try:
+            return bool(self.backend_of(claimed).hooks.after_claim)
+        except ImproperlyConfigured:
+            return False  # `begin` says it
+
     def runs_on_loop(self, path: str) -> bool:
         """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
 
@@ -90,7 +107,8 @@ class Executor:
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
-            close_cut_connections()
+            if self.owns_connections:
+                close_cut_connections()
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.
             # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
@@ -99,7 +117,8 @@ class Executor:
         except BaseException as error:
             execution.outcome = self.fault(execution, error)
         self.end(execution, execution.outcome)
-        clean_connections()
+        if self.owns_connections:
+            clean_connections()
 
     def fault(self, execution: Execution, error: BaseException) -> Outcome:
         claimed = execution.claimed
@@ -134,6 +153,9 @@ class Executor:
             args, kwargs = _load_call(claimed.args_kwargs)
         except (UnknownTask, InvalidPayload) as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+        except ImproperlyConfigured:
+            logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
+            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         definition, options = plan.definition, plan.options
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
@@ -144,13 +166,21 @@ class Executor:
                 # The task has not begun: it is not to blame, and not charged, for a database that is away.
                 logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        hooked = None
+        if plan.hooks.of_runs:
+            hooked = ClaimedTask.of(claimed, definition, args, kwargs)
+            try:
+                for after_claim in plan.hooks.after_claim:
+                    after_claim(hooked)
+            except BaseException as error:
+                return self.after_error(execution, options, error)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
             args = [context, *args]
-        return Call(plan, args, kwargs)
+        return Call(plan, args, kwargs, hooked if plan.hooks.around_run else None)
 
     def _call(self, execution: Execution, call: Call) -> Any:
         timeout = call.plan.timeout
@@ -265,7 +295,8 @@ class Executor:
         if compat.is_heard(compat.task_finished, level):
             sender = type(self.backend_of(execution.claimed))
             send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
-            clean_connections()
+            if self.owns_connections:
+                clean_connections()
 
     def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
         if execution.began is None or outcome.by_request:  # its row knows the reason
