@@ -3,7 +3,7 @@
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -204,7 +204,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
-        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
+        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options, self.queues)]
 
     def _validate_once(self, task: Any) -> None:
         """Validate a definition at its first call; neither it nor the settings of this backend ever change."""
@@ -328,7 +328,7 @@ def _check_entry(alias: str, params: Mapping[str, Any]) -> Iterable[checks.Check
             )
 
 
-def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
+def _check_options(alias: str, options: Any, queues: Collection[str]) -> Iterable[checks.CheckMessage]:
     where = place("TASKS", alias, "OPTIONS")
     if not isinstance(options, Mapping):
         yield checks.Error(f"{where} must be a dict, got {options!r}.", id="locqueue.E001")
@@ -353,7 +353,7 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     if not _is_timeout(timeout := options.get("TIMEOUT")):
         yield checks.Error(f'{where}["TIMEOUT"] {_TIMEOUT}, got {timeout!r}.', id="locqueue.E016")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
-    yield from check_max_pending(f'{where}["MAX_PENDING"]', options.get("MAX_PENDING", {}))
+    yield from check_max_pending(f'{where}["MAX_PENDING"]', options.get("MAX_PENDING", {}), queues)
     yield from check_hooks(f'{where}["MIDDLEWARE"]', options.get("MIDDLEWARE", []))
 
 

@@ -3,18 +3,20 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.core import checks
 from django.core.signals import setting_changed
 
+from django_locqueue.conf import did_you_mean
 from django_locqueue.exceptions import QueueFull
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.service import rest_after
 from django_locqueue.store import Call
 
 LOOK_SECONDS = 0.25
+_ID = "locqueue.E031"
 MOST_PENDING = 1_000_000  # to count so many takes a tenth of a second
 
 
@@ -90,21 +92,25 @@ def admit(calls: Iterable[Call], limits: Mapping[str, PendingLimit], look: Calla
             limit.admit(count, look)
 
 
-def check_max_pending(where: str, limits: Any) -> Iterator[checks.CheckMessage]:
-    """System checks of ``MAX_PENDING``."""
+def check_max_pending(where: str, limits: Any, queues: Collection[str]) -> Iterator[checks.CheckMessage]:
+    """System checks of ``MAX_PENDING``. ``queues``: those that the backend has; none: any."""
     if not isinstance(limits, Mapping):
         yield checks.Error(
             f"{where} must be a dict of queues and numbers, got {limits!r}.",
             hint='{"mail": 10_000}: so many tasks may wait in that queue.',
-            id="locqueue.E031",
+            id=_ID,
         )
         return
     for name, limit in limits.items():
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:
-            yield checks.Error(f"{where} must name queues, got {name!r}.", id="locqueue.E031")
+            yield checks.Error(f"{where} must name queues, got {name!r}.", id=_ID)
+        elif queues and name not in queues:
+            yield checks.Error(
+                f"{where} names a queue that is not in QUEUES: {name!r}{did_you_mean(name, queues)}", id=_ID
+            )
         elif not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_PENDING:
             yield checks.Error(
                 f'{where}["{name}"] must be a whole number from 1 to {MOST_PENDING:,}, got {limit!r}.',
                 hint="A queue that is not named here has no limit.",
-                id="locqueue.E031",
+                id=_ID,
             )

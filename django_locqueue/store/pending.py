@@ -3,12 +3,13 @@
 from django_locqueue.models import Task
 from django_locqueue.store.base import StoreBase
 
-# The index of blocked tasks does not know queues: this many of its first entries are looked at, or as many as are to be
-# counted if that is more.
+# The index of blocked tasks does not know queues: so many are looked at, or as many as are to be counted if that is more.
 BLOCKED_LOOKED_AT = 10_000
 
 _TABLE = Task._meta.db_table
-# Each ORDER BY repeats its index, so that no planner sorts; each LIMIT is inside, so that none reads on.
+# Each LIMIT is inside, so that none reads on. The ORDER BY is that of the index of ready tasks, so that no planner
+# sorts. The second has none: with the statistics of an empty table PostgreSQL would collect all that is limited, and
+# sort it.
 _PENDING = f"""
 SELECT
   (SELECT COUNT(*) FROM (
@@ -16,9 +17,8 @@ SELECT
     ORDER BY queue_name, priority DESC, run_after, id LIMIT %s
   ) AS ready),
   (SELECT COUNT(*) FROM (
-    SELECT queue_name FROM {_TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL
-    ORDER BY limit_key, state, priority DESC, run_after, id LIMIT %s
-  ) AS blocked WHERE queue_name = %s)
+    SELECT queue_name FROM {_TABLE} WHERE limit_key IS NOT NULL AND state = 'blocked' LIMIT %s
+  ) AS limited WHERE queue_name = %s)
 """
 
 
