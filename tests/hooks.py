@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from opentelemetry import trace
 
 from django_locqueue import Cancel, Retry, Snooze, task
 
@@ -150,6 +151,11 @@ class AsyncBefore:
 @task
 def name_thread() -> str:
     return threading.current_thread().name
+
+
+@task
+def name_span() -> str:
+    return trace.format_span_id(trace.get_current_span().get_span_context().span_id)
 
 
 @task(max_attempts=2)

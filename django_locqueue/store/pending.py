@@ -3,7 +3,7 @@
 from django_locqueue.models import Task
 from django_locqueue.store.base import StoreBase
 
-# The index of blocked tasks does not know queues: so many are looked at, or as many as are to be counted if that is more.
+# The index of limited tasks does not know queues: so many are looked at, or as many as are counted if that is more.
 BLOCKED_LOOKED_AT = 10_000
 
 _TABLE = Task._meta.db_table

@@ -33,36 +33,36 @@ class InATestCase(TestCase):
         result = tasks.read_group.enqueue(Group.objects.create(name="uncommitted").pk)
         run_tasks()
         result.refresh()
-        self.assertEqual(result.return_value, "uncommitted")
+        assert result.return_value == "uncommitted"
 
     def test_the_test_sees_what_the_task_has_written(self):
         tasks.create_group.enqueue("by the task")
         run_tasks()
-        self.assertTrue(Group.objects.filter(name="by the task").exists())
+        assert Group.objects.filter(name="by the task").exists()
 
     def test_an_async_task_works_on_the_same_connection(self):
         Group.objects.create(name="uncommitted")
         result = sample_tasks.count_groups_async.enqueue()
         run_tasks()
         result.refresh()
-        self.assertEqual(result.return_value, 1)
+        assert result.return_value == 1
 
     def test_a_block_that_must_be_the_outermost_can_be_opened(self):
         result = sample_tasks.open_durable_block.enqueue()
         run_tasks()
         result.refresh()
-        self.assertEqual(result.return_value, "opened")
+        assert result.return_value == "opened"
 
     def test_what_waits_for_the_commit_of_a_task_is_done_after_its_run(self):
         sample_tasks.note_on_commit.enqueue("committed")
         run_tasks()
-        self.assertEqual(ran, ["committed"])
+        assert ran == ["committed"]
 
     async def test_it_can_be_awaited(self):
         result = await tasks.add.aenqueue(1, 2)
         await arun_tasks()
         await result.arefresh()
-        self.assertEqual(result.return_value, 3)
+        assert result.return_value == 3
 
 
 # -- what is run
