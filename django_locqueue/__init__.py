@@ -6,10 +6,11 @@ from django_locqueue.exceptions import Cancel, QueueFull, Retry, Snooze
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
+    from django_locqueue.scheduler.defined import schedule
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "QueueFull", "Retry", "Snooze", "task"]
+__all__ = ["Cancel", "QueueFull", "Retry", "Snooze", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> object:
         from django_locqueue.definition import task
 
         return task
+    if name == "schedule":
+        from django_locqueue.scheduler.defined import schedule
+
+        return schedule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

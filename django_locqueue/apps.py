@@ -10,3 +10,4 @@ class LocQueueConfig(AppConfig):
 
     def ready(self) -> None:
         from django_locqueue import checks  # noqa: F401 - registers the system checks
+        from django_locqueue.scheduler import checks as scheduler_checks  # noqa: F401

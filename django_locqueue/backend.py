@@ -1,5 +1,6 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
+import inspect
 import logging
 import math
 import re
@@ -15,11 +16,12 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
-from django_locqueue.hooks import Dropped, Hooks, check_hooks, hooks_of
+from django_locqueue.hooks import Dropped, Hooks, check_hooks, dropped_result, hooks_of
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.pending_limit import PendingLimit, admit, check_max_pending, pending_limits
 from django_locqueue.policies import payload, retry
-from django_locqueue.result import NewResults, QueuedTaskResult, dropped_result, new_result, stored_result
+from django_locqueue.policies.terms import Terms
+from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
 
 OPTIONS: Mapping[str, Any] = {
@@ -37,6 +39,7 @@ ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
 MOST_ATTEMPTS = 32_767  # what the smallest column that counts them holds
 MOST_DAYS = 36_500
 MOST_VALID = 1000  # definitions that a backend remembers
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -135,7 +138,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
         if self.hooks.before_enqueue:
             asked = self.hooks.ask(task, args, kwargs)
             if isinstance(asked, Dropped):
-                return dropped_result(task, args, kwargs, by=asked.by)
+                return dropped_result(asked)
             task, args, kwargs = asked
         call = next(self._calls(task, [(args, kwargs)]))
         if self.pending_limits:
@@ -168,21 +171,16 @@ class LocQueueBackend(compat.BaseTaskBackend):
         self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> Sequence[QueuedTaskResult]:
         """Store what the hooks let pass. Each call may have become one with other options than its neighbour."""
-        asked = [(self.hooks.ask(task, args, kwargs), args, kwargs) for args, kwargs in calls]
-        kept = [each for each, _, _ in asked if not isinstance(each, Dropped)]
+        asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in calls]
+        kept = [each for each in asked if not isinstance(each, Dropped)]
         stored = [next(self._calls(varied, [(args, kwargs)])) for varied, args, kwargs in kept]
         if self.pending_limits:
             admit(stored, self.pending_limits, self.store.count_pending)
-        ids = iter(self.store.enqueue_many(stored))
-        results = []
-        for each, args, kwargs in asked:
-            if isinstance(each, Dropped):
-                results.append(dropped_result(task, args, kwargs, by=each.by))
-            else:
-                varied, args, kwargs = each
-                enqueued = next(ids)
-                results.append(new_result(varied, enqueued.id, enqueued.enqueued_at, args, kwargs))
-        return results
+        new = (
+            new_result(varied, enqueued.id, enqueued.enqueued_at, args, kwargs)
+            for (varied, args, kwargs), enqueued in zip(kept, self.store.enqueue_many(stored), strict=True)
+        )
+        return [dropped_result(each) if isinstance(each, Dropped) else next(new) for each in asked]
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
         """Return the result of a stored task. Raises ``TaskResultDoesNotExist``, also for a malformed id.
@@ -198,9 +196,12 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)
 
-    def cancel(self, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
-        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-        return endings.cancel(self.store, ids, reason)
+    def cancel(self, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
+        """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
+
+        ``by``: who asks for it. It stands with the reason in what the task ends with.
+        """
+        return endings.cancel(self.store, ids, reason, by=by)
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
@@ -217,7 +218,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def _calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         options = task if isinstance(task, TaskDefinition) else None
         name_of = partial(argument_name, task)
-        same = {
+        same: dict[str, Any] = {
             "task_path": task.module_path,
             "queue_name": task.queue_name,
             "priority": int(task.priority),
@@ -226,6 +227,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "backend_alias": self.alias,
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
+        if options and options.expires is not None:
+            same["extra"] = (("terms", Terms(expires=float(options.expires)).dump()),)
         for args, kwargs in calls:
             yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
 
@@ -254,6 +257,11 @@ def _validate_options(task: TaskDefinition) -> None:
     for error in task.retry_on:
         if not isinstance(error, type) or not issubclass(error, BaseException):
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
+    if task.expires is not None and not (_is_number(task.expires) and task.expires > 0):
+        raise compat.InvalidTask(f"expires must be a number of seconds above 0, or None, got {task.expires!r}.")
+    for alias in task.aliases:
+        if not isinstance(alias, str) or not _PATH.fullmatch(alias) or len(alias) > PATH_LENGTH:
+            raise compat.InvalidTask(f'aliases must hold paths such as "shop.tasks.old_name", got {alias!r}.')
     if problem := _backoff_problem(task.backoff):
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
@@ -267,8 +275,10 @@ def _validate_options(task: TaskDefinition) -> None:
 
 def _backoff_problem(backoff: Any) -> str | None:
     """Return what is wrong with a backoff, None if nothing is."""
-    if backoff is None or callable(backoff) or _is_number(backoff):
+    if backoff is None or _is_number(backoff):
         return None
+    if callable(backoff):
+        return _backoff_function_problem(backoff)
     if not isinstance(backoff, Mapping):
         return f"must be seconds, a function or a dict with {', '.join(retry.BACKOFF)}, got {backoff!r}."
     for key, value in backoff.items():
@@ -276,6 +286,20 @@ def _backoff_problem(backoff: Any) -> str | None:
             return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}"
         if not _is_number(value):
             return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
+    return None
+
+
+def _backoff_function_problem(backoff: Any) -> str | None:
+    if inspect.iscoroutinefunction(backoff):
+        return "must not be a coroutine function: it is called on the thread that has run the task."
+    try:
+        signature = inspect.signature(backoff)
+    except (TypeError, ValueError):  # a callable that tells nobody
+        return None
+    try:
+        signature.bind(Exception(), None)
+    except TypeError:
+        return f"is called with the error and the task's result: function(error, result). This one takes {signature}."
     return None
 
 

@@ -34,7 +34,7 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
             yield _unknown_group(name)
         elif not isinstance(group, Mapping):
             yield checks.Error(f"{place('LOCQUEUE', name)} must be a dict, got {group!r}.", id="locqueue.E010")
-        else:
+        elif not section.has_free_keys:
             for key in group.keys() - section.defaults.keys():
                 yield checks.Error(
                     f"{place('LOCQUEUE', name)} has the unknown key {key!r}{did_you_mean(key, section.defaults)}",
@@ -62,6 +62,8 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
         "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
         "GRACE_SECONDS": 0,
         "TIMEOUT_GRACE_SECONDS": 0,
+        "CANCEL_GRACE_SECONDS": 0,
+        "UNKNOWN_TASK_SECONDS": 0,
         "STOPPED_WORKER_HOURS": 0,
     }
     for key, least in numbers.items():

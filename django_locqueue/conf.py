@@ -18,9 +18,10 @@ class Section:
 
     registry: ClassVar[dict[str, "Section"]] = {}
 
-    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, defaults: Mapping[str, Any], *, has_free_keys: bool = False) -> None:
         self.name = name
         self.defaults = defaults
+        self.has_free_keys = has_free_keys  # names that the project gives
         self.registry[name] = self
 
     @property
@@ -47,9 +48,14 @@ worker = Section(
         "LISTEN": True,  # on PostgreSQL: tell idle workers of new tasks (LISTEN/NOTIFY). Polling goes on in any case
         "GRACE_SECONDS": 25,  # what running tasks get to finish after SIGTERM
         "TIMEOUT_GRACE_SECONDS": 5,  # after its timeout a task that does not end is given up, and its slot is replaced
+        "CANCEL_GRACE_SECONDS": 5,  # what a task that takes a context gets to stop by itself before it is interrupted
+        "UNKNOWN_TASK_SECONDS": 3600,  # so long a task waits for a worker that knows its definition; then it is failed
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
     },
 )
+
+# {name: {"task": path, "cron": "0 3 * * *" or "every": seconds, …}}; scheduler.defined has the keys
+schedules = Section("SCHEDULES", {}, has_free_keys=True)
 
 SMALLEST_LEASE_SECONDS = 1
 

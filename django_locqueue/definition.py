@@ -10,7 +10,7 @@ from typing import Any, overload
 from django.db import connections, transaction
 from django.utils.module_loading import import_string
 
-from django_locqueue import compat
+from django_locqueue import compat, registry
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
 
@@ -28,6 +28,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
+    ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
     """
 
     max_attempts: int | None = None
@@ -37,6 +39,12 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    expires: float | None = None
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
+        registry.register(self)
 
     def using(
         self,
@@ -118,6 +126,8 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    expires: float | None = ...,
+    aliases: str | Iterable[str] = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -134,6 +144,9 @@ def task(function: Any = None, **options: Any) -> Any:
     if "retry_on" in options:
         errors = options["retry_on"]
         options["retry_on"] = tuple(errors) if isinstance(errors, Iterable) else (errors,)
+    if "aliases" in options:
+        paths = options["aliases"]
+        options["aliases"] = (paths,) if isinstance(paths, str) else tuple(paths)
 
     def define(func: Callable[..., Any]) -> TaskDefinition:
         alias = options.get("backend", compat.DEFAULT_TASK_BACKEND_ALIAS)
@@ -194,15 +207,20 @@ def resolve(path: str) -> Any:
     """Return the definition at ``path``. Raises :class:`UnknownTask` with the reason; runs nothing else.
 
     Only a definition can be run: a path from a table never leads to any other callable. What a broken module
-    raises at import, SystemExit included, is the reason and nothing more.
+    raises at import, SystemExit included, is the reason and nothing more. A path that is none of today's may be an
+    alias of a definition.
     """
     try:
         found = import_string(path)
     except BaseException as error:
+        if (renamed := registry.renamed(path)) is not None:
+            return renamed
         raise UnknownTask(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    if not isinstance(found, compat.Task):
-        raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
-    return found
+    if isinstance(found, compat.Task):
+        return found
+    if (renamed := registry.renamed(path)) is not None:
+        return renamed
+    raise UnknownTask(f"{path} is not a task. Only functions with @task can be run.")
 
 
 def definition_at(path: str) -> Any:

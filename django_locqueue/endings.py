@@ -27,9 +27,9 @@ def at_once(tell: Callable[[], None]) -> None:
     tell()
 
 
-def cancel(store: Store, ids: Sequence[int], reason: str = "") -> tuple[list[int], list[int]]:
+def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-    cancelled, asked = store.cancel(ids, reason)
+    cancelled, asked = store.cancel(ids, reason, by=by)
     announce_ended(store, cancelled)
     return cancelled, asked
 
@@ -42,10 +42,15 @@ def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0, announc
 
 
 def rescue(
-    store: Store, *, max_crashes: int, now: datetime | None = None, announce: Announce = at_once
+    store: Store,
+    *,
+    max_crashes: int,
+    thorough: bool = True,
+    now: datetime | None = None,
+    announce: Announce = at_once,
 ) -> list[Rescued]:
     """Take back the tasks of dead workers. ``max_crashes``: for tasks whose backend is gone from ``TASKS``."""
-    rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), now=now)
+    rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), thorough=thorough, now=now)
     if rescued:
         announce(partial(announce_rescued, store, rescued))
     return rescued

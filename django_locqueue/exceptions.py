@@ -57,6 +57,22 @@ class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 
 
+class InvalidSchedule(LocQueueError, ValueError):
+    """A schedule that could never run, or not as meant. ``field``: which of its values is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.message}"
+
+
+class Expired(LocQueueError):
+    """No worker took the task within the ``expires`` of its definition; it ended as cancelled."""
+
+
 class OutcomeRefused(LocQueueError):
     """The task ran, but the database refuses what came of it (a return value too large for it, for one)."""
 

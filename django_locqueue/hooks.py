@@ -17,9 +17,14 @@ from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from django_locqueue import compat
 from django_locqueue.definition import TaskDefinition
+from django_locqueue.exceptions import Cancel
+from django_locqueue.policies.outcome import class_path
+from django_locqueue.result import NOT_STORED, QueuedTaskResult
 from django_locqueue.store import Claimed
 
 logger = logging.getLogger("django_locqueue.hooks")
@@ -77,6 +82,29 @@ class Dropped(NamedTuple):
     """Instead of a call: a hook wants nothing stored. ``by``: its path."""
 
     by: str
+    call: NewCall
+
+
+def dropped_result(dropped: Dropped) -> QueuedTaskResult:
+    """Return the result of a call that a hook has dropped: FAILED, as a cancelled task is for Django."""
+    call = dropped.call
+    reason = compat.TaskError(
+        exception_class_path=class_path(Cancel), traceback=f"dropped by {dropped.by} before it was enqueued"
+    )
+    return QueuedTaskResult(
+        task=call.definition,
+        id=NOT_STORED,
+        status=compat.TaskResultStatus.FAILED,
+        enqueued_at=None,
+        started_at=None,
+        finished_at=timezone.now(),
+        last_attempted_at=None,
+        args=list(call.args),
+        kwargs=dict(call.kwargs),
+        backend=call.definition.backend,
+        errors=[reason],
+        worker_ids=[],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +162,6 @@ class Hooks:
         ]
         self.around_run: list[Any] = [hook for _, hook in made if hasattr(hook, "around_run")]
 
-    @property
-    def of_runs(self) -> bool:
-        """Whether there are any that a worker calls."""
-        return bool(self.after_claim or self.around_run)
-
     def ask(
         self, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Dropped | tuple[Any, Sequence[Any], Mapping[str, Any]]:
@@ -151,7 +174,7 @@ class Hooks:
             answer = before_enqueue(call)
             if answer is None:
                 logger.info("%s was dropped by %s before it was enqueued.", call.definition.module_path, path)
-                return Dropped(path)
+                return Dropped(path, call)
             if not isinstance(answer, NewCall) or answer.definition is not call.definition:
                 raise TypeError(
                     f"{path}.before_enqueue must return the call, call.changed(...) with the same definition, or None "
@@ -159,6 +182,17 @@ class Hooks:
                 )
             call = answer
         return call.varied_definition(), call.args, call.kwargs
+
+    def meet(
+        self, claimed: Claimed, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> ClaimedTask | None:
+        """Show a claimed task to the hooks. Return what those around its run get; None if there are none."""
+        if not self.after_claim and not self.around_run:
+            return None
+        task = ClaimedTask.of(claimed, definition, args, kwargs)
+        for after_claim in self.after_claim:
+            after_claim(task)
+        return task if self.around_run else None
 
     def around(self, task: ClaimedTask, run: Callable[[], Any]) -> Callable[[], Any]:
         """Return the run of a function with the hooks around it, for a thread."""

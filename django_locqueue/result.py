@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
 
 from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
-from django_locqueue.exceptions import Cancel
-from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies import payload
-from django_locqueue.policies.outcome import class_path
 from django_locqueue.store import Claimed, Enqueued
 
-NOT_STORED = "0"
+NOT_STORED = "0"  # the id of a result that has no row
 
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -28,9 +25,21 @@ STATUSES: dict[str, Any] = {
 }
 
 
+class Progress(NamedTuple):
+    """``fraction``: from 0 to 1, None where the task does not know."""
+
+    fraction: float | None
+    message: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
-    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back."""
+    """Django's ``TaskResult`` of a stored task, which can also be stopped and put back.
+
+    ``progress``: what the task last said of it, None if it has said nothing.
+    """
+
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
@@ -40,14 +49,25 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
         """Whether a hook wanted it not to be stored. Its id is one that no row has."""
         return self.id == NOT_STORED
 
-    def cancel(self, reason: str = "") -> bool:
-        """Cancel it if it waits, ask it to stop if it runs. False: it had ended before."""
-        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason)
+    def cancel(self, reason: str = "", *, by: str = "") -> bool:
+        """Cancel it if it waits, stop it if it runs. False: it had ended before. ``by``: who asks for it."""
+        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason, by=by)
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
-        """Put it back with one more attempt. False: it has not failed and was not cancelled."""
-        return bool(_backend_of(self).store.requeue([int(self.id)]))
+        """Put it back with one more attempt, also one that has succeeded. False: it has not ended."""
+        return bool(_backend_of(self).store.requeue([int(self.id)], states=FINISHED))
+
+    def refresh(self) -> None:
+        """Take what the database knows of it now."""
+        self._take(self.task.get_backend().get_result(self.id))
+
+    async def arefresh(self) -> None:
+        self._take(await self.task.get_backend().aget_result(self.id))
+
+    def _take(self, stored: Any) -> None:
+        for name in (*compat.TASK_REFRESH_ATTRS, "progress"):
+            object.__setattr__(self, name, getattr(stored, name))
 
 
 def _backend_of(result: QueuedTaskResult) -> Any:
@@ -71,27 +91,6 @@ def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: An
         kwargs={name: _copied(value) for name, value in kwargs.items()} if kwargs else {},
         backend=definition.backend,
         errors=[],
-        worker_ids=[],
-    )
-
-
-def dropped_result(definition: Any, args: Any, kwargs: Any, *, by: str) -> QueuedTaskResult:
-    """Return the result of a call that a hook has dropped: FAILED, as a cancelled task is for Django."""
-    reason = compat.TaskError(
-        exception_class_path=class_path(Cancel), traceback=f"dropped by {by} before it was enqueued"
-    )
-    return QueuedTaskResult(
-        task=definition,
-        id=NOT_STORED,
-        status=compat.TaskResultStatus.FAILED,
-        enqueued_at=None,
-        started_at=None,
-        finished_at=timezone.now(),
-        last_attempted_at=None,
-        args=list(args),
-        kwargs=dict(kwargs),
-        backend=definition.backend,
-        errors=[reason],
         worker_ids=[],
     )
 
@@ -195,9 +194,15 @@ def stored_result(task: Task) -> QueuedTaskResult:
         backend=task.backend_alias,
         errors=errors,
         worker_ids=task.worker_names,
+        progress=_progress(task),
     )
     object.__setattr__(result, "_return_value", task.return_value)
     return result
+
+
+def _progress(task: Task) -> Progress | None:
+    said = task.progress is not None or task.progress_message
+    return Progress(task.progress, task.progress_message) if said else None
 
 
 def _call(read: Callable[[Any], Any], stored: Any) -> tuple[list[Any], dict[str, Any]]:

@@ -20,12 +20,12 @@ LARGEST_SHARE = 0.05
 LONGEST_REST_SECONDS = 30.0
 
 
-def rest_after(seconds: float) -> float:
+def rest_after(seconds: float, longest: float = LONGEST_REST_SECONDS) -> float:
     """Return the pause after a search that took so long: it may take a twentieth of the time.
 
     Where an old transaction keeps the database from forgetting what ended, a search reads past all of it.
     """
-    return min(seconds * (1 / LARGEST_SHARE - 1), LONGEST_REST_SECONDS)
+    return min(seconds * (1 / LARGEST_SHARE - 1), longest)
 
 
 class Service:

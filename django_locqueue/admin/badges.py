@@ -34,6 +34,8 @@ BADGES = {
         "!", pgettext_lazy("worker", "Lost"), _("Silent for too long. Its tasks go to other workers."), "err"
     ),
     "active": Badge("●", pgettext_lazy("queue", "Active"), _("Workers take its tasks."), "ok"),
+    "on": Badge("●", pgettext_lazy("schedule", "On"), _("Adds a task at each of its times."), "ok"),
+    "off": Badge("○", pgettext_lazy("schedule", "Off"), _("Adds no tasks."), "quiet"),
     "paused": Badge("‖", pgettext_lazy("queue", "Paused"), _("No task of it is started."), "warn"),
 }
 

@@ -16,6 +16,13 @@ from django_locqueue import endings
 from django_locqueue.models import FINISHED, WAITING, State, Task
 
 
+class Asker(NamedTuple):
+    """Who asks for a change, and why."""
+
+    by: str = ""
+    reason: str = ""
+
+
 class Changed(NamedTuple):
     """Ids: what was changed, and what is running and was only asked to stop."""
 
@@ -25,11 +32,13 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that can be done to a task. ``name`` is also its address, and with ``_task`` its permission."""
+    """One thing that can be done to a task. ``name`` is also its address, and with ``_task`` its permission, unless
+    ``permitted_by`` names another's.
+    """
 
     name: str
     label: Any
-    apply: Callable[[Any, list[int]], Changed]
+    apply: Callable[[Any, list[int], Asker], Changed]
     states: tuple[State, ...]  # in which it is offered
     done: Any  # sentences with a %(count)s; ngettext_lazy
     skipped: Any
@@ -38,10 +47,16 @@ class Change:
     question: Any = None  # asked before it is done; ngettext_lazy
     warning: Any = None
     log_flag: int = CHANGE
+    permitted_by: str = ""
+    asks_why: bool = False
+
+    @property
+    def codename(self) -> str:
+        return f"{self.permitted_by or self.name}_task"
 
     @property
     def permission(self) -> str:
-        return f"locqueue.{self.name}_task"
+        return f"locqueue.{self.codename}"
 
     def is_offered(self, task: Task) -> bool:
         return task.state in self.states
@@ -78,7 +93,7 @@ ASKED_TOO = ngettext_lazy(
 RETRY = Change(
     name="retry",
     label=_("Retry"),
-    apply=lambda store, ids: Changed(store.requeue(ids)),
+    apply=lambda store, ids, asker: Changed(store.requeue(ids)),
     states=(State.FAILED, State.CANCELLED),
     done=ngettext_lazy("Retried %(count)s task.", "Retried %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
@@ -92,7 +107,7 @@ RETRY = Change(
 RUN = Change(
     name="run",
     label=_("Run now"),
-    apply=lambda store, ids: Changed(store.run_now(ids)),
+    apply=lambda store, ids, asker: Changed(store.run_now(ids)),
     states=(State.SCHEDULED,),
     done=ngettext_lazy(
         "%(count)s task no longer waits for its time.", "%(count)s tasks no longer wait for their time.", "count"
@@ -108,7 +123,7 @@ RUN = Change(
 CANCEL = Change(
     name="cancel",
     label=_("Cancel"),
-    apply=lambda store, ids: Changed(*endings.cancel(store, ids)),
+    apply=lambda store, ids, asker: Changed(*endings.cancel(store, ids, asker.reason, by=asker.by)),
     states=(*WAITING, State.RUNNING),
     done=ngettext_lazy("Cancelled %(count)s task.", "Cancelled %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
@@ -120,14 +135,15 @@ CANCEL = Change(
     logged=_("Cancelled."),
     question=ngettext_lazy("Cancel %(count)s task?", "Cancel %(count)s tasks?", "count"),
     warning=_(
-        "A task that waits is cancelled at once. A task that is running is asked to stop, and stops only if its code "
-        "checks for this."
+        "A task that waits is cancelled at once. One that runs is asked to stop, and then interrupted; what waits "
+        "in a library for an answer stops when it comes."
     ),
+    asks_why=True,
 )
 DELETE = Change(
     name="delete",
     label=_("Delete"),
-    apply=lambda store, ids: Changed(store.delete(ids)),
+    apply=lambda store, ids, asker: Changed(store.delete(ids)),
     states=(*WAITING, *FINISHED),
     done=ngettext_lazy("Deleted %(count)s task.", "Deleted %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
@@ -142,7 +158,31 @@ DELETE = Change(
     log_flag=DELETION,
 )
 
-CHANGES = {change.name: change for change in (RETRY, RUN, CANCEL, DELETE)}
+AGAIN = Change(
+    name="again",
+    label=_("Run again"),
+    apply=lambda store, ids, asker: Changed(store.requeue(ids, states=(State.SUCCESSFUL,))),
+    states=(State.SUCCESSFUL,),
+    done=ngettext_lazy("%(count)s task runs again.", "%(count)s tasks run again.", "count"),
+    skipped=ngettext_lazy(
+        "%(count)s was skipped because it has not succeeded, or no longer.",
+        "%(count)s were skipped because they have not succeeded, or no longer.",
+        "count",
+    ),
+    nothing=_("Nothing was changed: the task has not succeeded, or no longer."),
+    logged=_("Run again."),
+    question=ngettext_lazy(
+        "Run %(count)s task again that has succeeded?", "Run %(count)s tasks again that have succeeded?", "count"
+    ),
+    warning=_("It runs with the same arguments, and its result is replaced. Do so only if it is safe to run twice."),
+    permitted_by="retry",
+)
+
+CHANGES = {change.name: change for change in (RETRY, RUN, CANCEL, DELETE, AGAIN)}
+
+
+def asker_of(request: Any) -> Asker:
+    return Asker(request.user.get_username(), request.POST.get("reason", "").replace("\x00", "").strip()[:150])
 
 
 def may(request: Any, change: Change) -> bool:
@@ -151,5 +191,5 @@ def may(request: Any, change: Change) -> bool:
 
 
 def refusal(change: Change) -> str:
-    permission = dict(Task._meta.permissions).get(f"{change.name}_task", "Can delete task")
+    permission = dict(Task._meta.permissions).get(change.codename, "Can delete task")
     return str(format_lazy(_("You may not do this. Ask for the permission “{permission}”."), permission=permission))

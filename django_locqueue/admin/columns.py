@@ -8,9 +8,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.payloads import arguments_line
+from django_locqueue.admin.progress import progress_bar
 from django_locqueue.models import State, Task
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
@@ -31,7 +33,7 @@ class TaskColumns:
         return format_html(
             '<a href="{}">{}</a> <span class="lq-quiet">#{}</span><div class="lq-line">{}</div>',
             self.task_url(task),
-            legible.line(task.name) or "?",
+            legible.line(registry.present_path(task.task_path).rpartition(".")[2]) or "?",
             task.pk,
             arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
         )
@@ -81,6 +83,10 @@ class TaskColumns:
     def running_for_column(self, task: Task) -> str:
         started = task.last_attempted_at or task.started_at
         return moments.span(timezone.now() - started) if started else "–"
+
+    @admin.display(description=_("progress"), empty_value="–")
+    def progress_column(self, task: Task) -> Any:
+        return progress_bar(task) or None
 
     @admin.display(description=_("worker"))
     def live_worker_column(self, task: Any) -> Any:

@@ -1,14 +1,17 @@
 """What there is to know about a task besides its arguments, result and attempts."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.models import State
 from django_locqueue.models.task import worker_names
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
+from django_locqueue.policies.terms import load_terms
 
 
 def facts_of(task: Any) -> list[tuple[str, Any]]:
@@ -16,6 +19,12 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = [(_("Added"), _moment(task.enqueued_at))]
     if task.state == State.SCHEDULED:
         found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
+    if (present := registry.present_path(task.task_path)) != task.task_path:
+        found.append((_("Runs as"), legible.line(present)))
+    if task.unknown_since and not task.is_finished:
+        found.append((_("Not known since"), _moment(task.unknown_since)))
+    if seconds := _expires(task):
+        found.append((_("Expires"), _("if it has not started %(span)s after it could") % {"span": seconds}))
     if task.started_at:
         ready_from = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
         found.append((_("Waited"), moments.span(task.started_at - ready_from)))
@@ -32,10 +41,25 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
     if task.crashes:
         found.append((_("Workers lost"), task.crashes))
     if task.cancel_requested and not task.is_finished:
-        found.append((_("Asked to stop"), _("The task stops only if its code checks for this.")))
+        found.append((_("Asked to stop"), _asked(task)))
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
+
+
+def _expires(task: Any) -> str | None:
+    if task.terms is None or task.started_at or task.is_finished:
+        return None
+    try:
+        seconds = load_terms(task.terms).expires
+        return moments.span(timedelta(seconds=seconds)) if seconds else None
+    except (ValueError, TypeError, OverflowError):
+        return None  # edited by hand
+
+
+def _asked(task: Any) -> str:
+    why = legible.line(masking.mask_text(task.cancel_reason))
+    return " ".join(filter(None, (why, _("It is interrupted if it does not stop by itself."))))
 
 
 def _moment(moment: Any) -> Any:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
@@ -12,15 +13,16 @@ from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.formats import number_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue import registry
-from django_locqueue.admin import orderings
+from django_locqueue.admin import moments, orderings
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue, Task
 from django_locqueue.observability.stats import CAP, capped_counts, capped_text
 from django_locqueue.policies import legible
@@ -34,6 +36,10 @@ class QueueAdmin(PlainListAdmin):
     empty = gettext_lazy("Queues appear here when a worker serves them.")
     ordering = ("name",)
     list_display = ("name_column", "state_column", "ready_column", "scheduled_column", "running_column")
+
+    def get_queryset(self, request: Any) -> Any:
+        rows: Any = super().get_queryset(request)
+        return rows.with_pause(DatabaseNow())
 
     def complete(self, rows: list[Any]) -> None:
         tasks = {
@@ -67,8 +73,8 @@ class QueueAdmin(PlainListAdmin):
             return columns
 
         @admin.display(description="", empty_value="")
-        def buttons(queue: Queue) -> Any:
-            verb, label = ("resume", _("Resume")) if queue.paused_at else ("pause", _("Pause…"))
+        def buttons(queue: Any) -> Any:
+            verb, label = ("resume", _("Resume")) if queue.is_paused else ("pause", _("Pause…"))
             return format_html(
                 '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
                 self.change_url(verb, queue.name),
@@ -82,8 +88,12 @@ class QueueAdmin(PlainListAdmin):
         return legible.line(queue.name)
 
     @admin.display(description=gettext_lazy("state"))
-    def state_column(self, queue: Queue) -> Any:
-        return badge("paused" if queue.paused_at else "active")
+    def state_column(self, queue: Any) -> Any:
+        if not queue.is_paused:
+            return badge("active")
+        return format_html(
+            '{} <div class="lq-line">{}</div>', badge("paused"), format_html_join(" · ", "{}", pause_of(queue))
+        )
 
     @admin.display(description=gettext_lazy("ready"))
     def ready_column(self, queue: Any) -> str:
@@ -127,7 +137,8 @@ class QueueAdmin(PlainListAdmin):
         queue, refused = self._asked_for(request, name)
         if refused:
             return refused
-        if request.POST.get("confirmed") != "yes":
+        form = PauseForm(request.POST if request.POST.get("confirmed") == "yes" else None)
+        if not form.is_valid():
             request.current_app = self.admin_site.name
             return TemplateResponse(
                 request,
@@ -136,12 +147,12 @@ class QueueAdmin(PlainListAdmin):
                     **self.admin_site.each_context(request),
                     "title": _("Pause queue “%(queue)s”?") % {"queue": legible.line(queue.name)},
                     "opts": self.opts,
+                    "form": form,
                     "back": self.list_url(),
                     "lq": Strip(request, self.admin_site, self.opts.label_lower),
                 },
             )
-        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
-        if get_store().pause(queue.name, by=request.user.get_username(), reason=reason):
+        if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
             self._log(request, queue, _("Paused."))
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
@@ -180,6 +191,24 @@ class QueueAdmin(PlainListAdmin):
 
     def _log(self, request: Any, queue: Queue, message: str) -> None:
         LogEntry.objects.log_actions(request.user.pk, [queue], CHANGE, change_message=message, single_object=True)
+
+
+class PauseForm(forms.Form):
+    reason = forms.CharField(max_length=200, required=False, strip=True)
+    until = forms.DateTimeField(required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}))
+
+    def clean_until(self) -> Any:
+        until = self.cleaned_data["until"]
+        if until is not None and until <= get_store().now():
+            raise forms.ValidationError(_("This time has passed."))
+        return until
+
+
+def pause_of(queue: Queue) -> list[tuple[Any]]:
+    """Return what there is to say of a pause: by whom, why, and when it ends."""
+    said = [legible.line(queue.paused_by), legible.line(queue.pause_reason)]
+    until = [_("until %(time)s") % {"time": moments.whole(queue.paused_until)}] if queue.paused_until else []
+    return [(each,) for each in (*said, *until) if each]
 
 
 def _running(queue: Queue) -> int:

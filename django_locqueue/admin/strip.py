@@ -21,6 +21,7 @@ PAGES = (
     "locqueue.task",
     "locqueue.queue",
     "locqueue.worker",
+    "locqueue.schedule",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {
@@ -84,8 +85,8 @@ class Strip:
         return not self.counts["workers"]
 
     @cached_property
-    def paused_queues(self) -> list[tuple[Queue, str]]:
-        return [(queue, self.resume_url(queue)) for queue in queue_rows(self.request) if queue.paused_at]
+    def paused_queues(self) -> list[tuple[Any, str]]:
+        return [(queue, self.resume_url(queue)) for queue in queue_rows(self.request) if queue.is_paused]
 
     def resume_url(self, queue: Queue) -> str:
         return reverse("admin:locqueue_queue_resume", args=[quote(queue.name)], current_app=self.site.name)
@@ -100,9 +101,9 @@ def short_name(model: Any) -> Any:
     return SHORT_NAMES.get(model._meta.label_lower, model._meta.verbose_name_plural)
 
 
-def queue_rows(request: Any) -> list[Queue]:
+def queue_rows(request: Any) -> list[Any]:
     """Return the queues, read once for a request. A small table; the first of them if somebody made it large."""
     if not hasattr(request, "_locqueue_queues"):
-        request._locqueue_queues = list(Queue.objects.order_by("name")[:MOST_QUEUES])
-    rows: list[Queue] = request._locqueue_queues
+        request._locqueue_queues = list(Queue.objects.with_pause(DatabaseNow()).order_by("name")[:MOST_QUEUES])
+    rows: list[Any] = request._locqueue_queues
     return rows

@@ -12,7 +12,8 @@ class Tab:
     """One part of a list.
 
     ``rows``: what the index holds. ``narrowed``: what of it is shown, if the index does not say; then only its first
-    ``WINDOW`` rows are looked at. ``changes``: names of what can be done to rows here.
+    ``WINDOW`` rows are looked at. ``changes``: names of what can be done to rows here. ``is_live``: the page keeps its
+    rows as they are now.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Tab:
     empty: Any
     narrowed: Callable[[TaskQuerySet], TaskQuerySet] | None = None
     indexed_by_queue: bool = False
+    is_live: bool = False
 
 
 WINDOW = 100_000

@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin.changelist import TaskChangeList
-from django_locqueue.admin.changes import CHANGES, Change, may, refusal
+from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
 from django_locqueue.admin.paginator import CappedPaginator
@@ -203,7 +203,7 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
         ids = sorted({task_id for task_id in ticked if task_id})
         if change.question and request.POST.get("confirmed") != "yes":
             return self.confirmation(request, change, ids, request.get_full_path())
-        changed = change.apply(get_store(), ids)
+        changed = change.apply(get_store(), ids, asker_of(request))
         worked = bool(changed.done or changed.asked)
         said = change.sentences(changed, len(ids))
         if said:

@@ -54,6 +54,7 @@ class RunningTaskAdmin(TaskAdminBase):
             ordering=orderings.RUNNING,
             changes=("cancel",),
             empty=_("Nothing is running right now."),
+            is_live=True,
         ),
     )
     row_changes = ("cancel",)
@@ -63,6 +64,7 @@ class RunningTaskAdmin(TaskAdminBase):
         "live_worker_column",
         "started_column",
         "running_for_column",
+        "progress_column",
         "attempt_column",
         "heartbeat_column",
     )

@@ -16,11 +16,12 @@ from django.utils.translation import gettext_lazy
 from django_locqueue.admin import orderings
 from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
-from django_locqueue.admin.changes import CHANGES, Change, may, refusal
+from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import error_name
 from django_locqueue.admin.facts import facts_of
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
+from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase
@@ -117,6 +118,9 @@ class TaskAdmin(TaskAdminBase):
                 "arguments_drawn": draw_call(Payload(task.arguments_start, task.arguments_size)),
                 "result": Payload(task.result_start, task.result_size),
                 "result_drawn": draw_payload(Payload(task.result_start, task.result_size)),
+                "metadata": Payload(task.metadata_start, task.metadata_size),
+                "metadata_drawn": draw_payload(Payload(task.metadata_start, task.metadata_size)),
+                "progress": progress_bar(task),
                 "facts": facts_of(task),
                 "attempts": attempts_of(task, shown=request.GET.get("attempts", "")),
                 "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
@@ -137,7 +141,7 @@ class TaskAdmin(TaskAdminBase):
         if change.question and request.POST.get("confirmed") != "yes":
             return self.confirmation(request, change, [task_id], back)
         task = Task.objects.only("id", "task_path").filter(pk=task_id).first() or Task(pk=task_id)
-        changed = change.apply(get_store(), [task_id])
+        changed = change.apply(get_store(), [task_id], asker_of(request))
         if changed.done or changed.asked:
             self.message_user(request, change.sentences(changed, 1), messages.SUCCESS)
             logged = change.logged if changed.done else _("Asked to stop.")
@@ -167,6 +171,8 @@ def one_task(task_id: int) -> Any:
         arguments_size=Length("args_kwargs"),
         result_start=Left("return_value", WHOLE),
         result_size=Length("return_value"),
+        metadata_start=Left("metadata", WHOLE),
+        metadata_size=Length("metadata"),
         worker_ids_end=Right("worker_ids", 2_000),
     )
     return rows.filter(pk=task_id).first()

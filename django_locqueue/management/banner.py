@@ -10,6 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from django_locqueue import __version__
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue
 from django_locqueue.observability.logs import safe, span
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -114,8 +115,9 @@ def migrate_command(alias: str) -> str:
 
 def _paused(store: Store, options: WorkerOptions) -> Iterable[Queue]:
     """Return the paused queues among those that the worker is for."""
-    paused = Queue.objects.using(store.alias).exclude(paused_at=None).exclude(name__in=options.exclude_queues)
-    return (paused.filter(name__in=options.queues) if options.queues else paused).order_by("name")
+    paused = Queue.objects.using(store.alias).paused(DatabaseNow()).exclude(name__in=options.exclude_queues)
+    found: Iterable[Queue] = (paused.filter(name__in=options.queues) if options.queues else paused).order_by("name")
+    return found
 
 
 def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:

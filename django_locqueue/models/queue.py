@@ -1,11 +1,32 @@
 """A named line of tasks."""
 
+from typing import Any
+
 from django.db import models
+from django.db.models import Case, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import NameField
 from django_locqueue.models.task import NAME_LENGTH
+
+
+class QueueQuerySet(models.QuerySet["Queue"]):
+    def paused(self, now: Any) -> "QueueQuerySet":
+        """From which nothing is claimed. ``now``: a datetime or the database's clock."""
+        return self.filter(_is_paused(now))
+
+    def with_pause(self, now: Any) -> "QueueQuerySet":
+        """Say of each whether it ``is_paused``: a pause may be over and still stand in the row."""
+        return self.annotate(is_paused=Case(When(_is_paused(now), then=Value(True)), default=Value(False)))
+
+
+def _is_paused(now: Any) -> Q:
+    return Q(paused_at__isnull=False) & (Q(paused_until=None) | Q(paused_until__gt=now))
+
+
+class NamedQueueManager(QueueManager.from_queryset(QueueQuerySet)):  # type: ignore[misc]
+    pass
 
 
 class Queue(models.Model):
@@ -17,7 +38,7 @@ class Queue(models.Model):
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)  # None: until somebody resumes it
     pause_reason = models.CharField(_("reason"), max_length=200, default="", blank=True)
 
-    objects = QueueManager()
+    objects = NamedQueueManager()
 
     class Meta:
         verbose_name = _("queue")

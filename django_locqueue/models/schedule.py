@@ -25,15 +25,16 @@ class Schedule(models.Model):
     task_path = models.CharField(_("task"), max_length=PATH_LENGTH)
     args_kwargs = JSONTextField(_("arguments"), default=dict)
     cron = models.CharField(_("cron rule"), max_length=200, default="", blank=True)
-    every = models.FloatField(_("every … seconds"), null=True, blank=True)
+    every = models.PositiveIntegerField(_("every … seconds"), null=True, blank=True)
     timezone = models.CharField(_("time zone"), max_length=64, default="", blank=True)  # empty: the project's
     missed = models.CharField(_("missed runs"), max_length=4, choices=Missed, default=Missed.ONCE)
     source = models.CharField(_("source"), max_length=5, choices=Source, default=Source.ADMIN)
     enabled = models.BooleanField(_("on"), default=True)
     removed_at = MomentField(_("removed from code"), null=True, blank=True)
-    problem = models.CharField(_("problem"), max_length=200, default="", blank=True)  # why it cannot run
-    next_at = MomentField(_("next"), null=True, blank=True)
-    last_at = MomentField(_("last"), null=True, blank=True)
+    problem = models.CharField(_("problem"), max_length=200, default="", blank=True)  # why it cannot run, or did not
+    next_at = MomentField(_("next"), null=True, blank=True)  # the slot to be run next; with `enabled`, None: not known
+    last_at = MomentField(_("last"), null=True, blank=True)  # the slot that was run last, and its task
+    last_task_id = models.BigIntegerField(null=True, blank=True)
 
     objects = QueueManager()
 
@@ -49,12 +50,17 @@ class Schedule(models.Model):
 
 
 class ScheduleRun(models.Model):
-    """One run of a schedule: its row and the task are stored together, so that no two workers enqueue the same."""
+    """One run of a schedule: its row and the task are stored together, so that no two workers enqueue the same.
+
+    A run by hand has the time at which it was asked for as its slot.
+    """
 
     id = models.BigAutoField(primary_key=True)
     schedule = models.ForeignKey(Schedule, verbose_name=_("schedule"), on_delete=models.CASCADE, related_name="runs")
     slot = MomentField(_("slot"))  # the time that the rule names
-    task_id = models.BigIntegerField(_("task"))
+    task_id = models.BigIntegerField(_("task"), null=True)  # None: it could not be enqueued
+    problem = models.CharField(_("problem"), max_length=200, default="", blank=True)
+    started_by = models.CharField(_("run by"), max_length=150, default="", blank=True)  # empty: its time had come
 
     objects = QueueManager()
 

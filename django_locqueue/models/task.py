@@ -143,6 +143,7 @@ class Task(models.Model):
     )  # JSON: what a worker must know of the rare options, see policies/terms
     progress = models.FloatField(_("progress"), null=True, blank=True)  # from 0 to 1
     progress_message = models.CharField(max_length=200, default="", db_default="", blank=True)
+    unknown_since = MomentField(null=True, blank=True)  # when a worker first met it that did not know its definition
     workflow = models.ForeignKey(
         "locqueue.Workflow",
         verbose_name=_("workflow"),
@@ -165,6 +166,7 @@ class Task(models.Model):
             ("retry_task", _("Can retry tasks")),
             ("run_task", _("Can run tasks now and change their time")),
             ("cancel_task", _("Can cancel tasks")),
+            ("enqueue_task", _("Can add tasks by hand (runs code)")),
         ]
         # Each holds only the rows that its statement looks for and is sorted as that statement asks: a claim
         # never sorts, and costs the same beside a million finished or scheduled rows.

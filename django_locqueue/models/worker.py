@@ -20,6 +20,10 @@ class WorkerQuerySet(models.QuerySet["Worker"]):
         """Silent for longer than their lease: their tasks are to be rescued."""
         return self.filter(stopped_at=None, lease_until__lte=now)
 
+    def unsettled(self) -> "WorkerQuerySet":
+        """Stopped of late, or with tasks that are not rescued yet."""
+        return self.filter(stopped_at__isnull=False, settled=False)
+
 
 class Worker(models.Model):
     """One process that runs tasks. Its claims are honoured until ``lease_until``, which each heartbeat extends."""
@@ -35,6 +39,7 @@ class Worker(models.Model):
     lease_until = models.DateTimeField(_("lease until"), default=timezone.now)
     stopping = models.BooleanField(_("stopping"), default=False)
     stopped_at = models.DateTimeField(_("stopped"), null=True, blank=True)
+    settled = models.BooleanField(default=False, db_default=False)  # stopped, and nothing of it is left to be rescued
 
     objects = QueueManager.from_queryset(WorkerQuerySet)()
 

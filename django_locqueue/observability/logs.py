@@ -40,8 +40,10 @@ class WorkerLog:
 
     def attempt_ended(self, *, claimed: Any, outcome: Any, seconds: float, **kwargs: Any) -> None:
         word, counted, level = _ENDINGS[outcome.kind]
-        if outcome.kind is Kind.RELEASED and not seconds:
-            level = logging.DEBUG  # it never began: an affair of the worker's own, whose pace changed or who leaves
+        if outcome.kind is Kind.RELEASED and (not seconds or outcome.columns):
+            # It never began: an affair of the worker's own, whose pace changed, who leaves, or who does not know it and
+            # has said so.
+            level = logging.DEBUG
         if counted:
             self._count(counted)
         if task_logger.isEnabledFor(level):

@@ -1,9 +1,13 @@
 """How a try at a task ended: a value that the executor decides and the store records."""
 
 import traceback as traceback_module
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from django_locqueue.policies.report import Report
 
 CLASS_LENGTH = 255
 MESSAGE_LENGTH = 200
@@ -44,6 +48,7 @@ class Outcome(NamedTuple):
 
     ``keep_row``: whether the row stays if the task ends with this; one that is put back ends if somebody cancelled
     it meanwhile. ``by_request``: it is cancelled because somebody asked for it, and the row knows the reason.
+    ``report``: the last that the task has said of itself. ``columns``: what else is to stand in a row that is released.
     """
 
     kind: Kind
@@ -53,6 +58,8 @@ class Outcome(NamedTuple):
     keep_row: bool = True
     by_request: bool = False
     exception: BaseException | None = None  # for receivers of task_finished, who read sys.exc_info()
+    report: "Report | None" = None
+    columns: Mapping[str, Any] | None = None
 
 
 def class_path(kind: type) -> str:

@@ -6,7 +6,7 @@ after a claim that failed for its data are they looked for; a claim itself does 
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,8 +18,9 @@ from django_locqueue.exceptions import DamagedTask
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.look_back import LookingBack
 from django_locqueue.store.recover import Recovering
-from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, Serving
+from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE
 from django_locqueue.store.values import Claimed
 
 logger = logging.getLogger("django_locqueue.store")
@@ -33,7 +34,7 @@ LOOKED_AT = 1000  # rows from the head of each queue: more than a claim takes
 _HARMLESS = {"attempt": 0, "crashes": 0, "max_attempts": 1, "priority": 0, "worker_ids": ""}
 
 
-class SettingAside(Serving, Recovering):
+class SettingAside(LookingBack, Recovering):
     @repeated
     def set_aside(self, *, limit: int = LOOKED_AT, now: datetime | None = None) -> list[int]:
         """Fail the tasks at the heads of the queues whose rows cannot be claimed; return their ids.
@@ -41,16 +42,9 @@ class SettingAside(Serving, Recovering):
         What cannot even be written is logged and stays. Sends no signal: ``endings.set_aside`` does.
         """
         found: list[int] = []
-        for ids in self._heads(limit):
-            found += self._set_aside(ids, now)
+        for head in self.find_ready(limit):
+            found += self._set_aside(head.ids, now)
         return found
-
-    def _heads(self, limit: int) -> Iterator[list[int]]:
-        ready = self.tasks.ready().order_by("queue_name", "-priority", "run_after", "id")
-        name = ready.values_list("queue_name", flat=True).first()
-        while name is not None:
-            yield list(ready.filter(queue_name=name).values_list("pk", flat=True)[:limit])
-            name = ready.filter(queue_name__gt=name).values_list("queue_name", flat=True).first()
 
     def _set_aside(self, ids: Sequence[int], now: datetime | None) -> list[int]:
         """Look for them by halves: among a thousand rows one costs ten tries."""

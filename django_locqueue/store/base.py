@@ -26,6 +26,8 @@ REPEAT_AFTER_SECONDS = (0.01, 0.05, 0.2, 0.5)
 class StoreBase:
     """Holds no state but the alias, so that one object serves all threads; each thread has its own connection."""
 
+    any_state_sql = "state || ''"  # matches no partial index, see `by_key`
+
     def __init__(self, alias: str) -> None:
         self.alias = alias
 

@@ -8,22 +8,24 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest, Least
 
 from django_locqueue.exceptions import Cancel
-from django_locqueue.models import FINISHED, WAITING, Queue, State, turn
+from django_locqueue.models import FINISHED, WAITING, State, turn
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
 
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
-REQUEUEABLE = (State.FAILED, State.CANCELLED)
+UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
 
 
 class Controlling(Recovering):
     @repeated
-    def requeue(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
-        """Put failed or cancelled tasks back, with one more attempt. Return the ids that changed."""
+    def requeue(
+        self, ids: Sequence[int], *, states: Sequence[State] = UNSUCCESSFUL, now: datetime | None = None
+    ) -> list[int]:
+        """Put those tasks back that ended in one of ``states``, with one more attempt. Return the ids that changed."""
         return self._change(
             ids,
-            REQUEUEABLE,
+            states,
             state=turn(),
             run_after=self.time(now),
             finished_at=None,
@@ -31,6 +33,10 @@ class Controlling(Recovering):
             max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
             cancel_requested=False,
             cancel_reason="",
+            return_value=None,
+            progress=None,
+            progress_message="",
+            unknown_since=None,
         )
 
     @repeated
@@ -40,13 +46,13 @@ class Controlling(Recovering):
 
     @repeated
     def cancel(
-        self, ids: Sequence[int], reason: str = "", *, now: datetime | None = None
+        self, ids: Sequence[int], reason: str = "", *, by: str = "", now: datetime | None = None
     ) -> tuple[list[int], list[int]]:
         """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
 
         Sends no signal: ``endings.cancel`` does.
         """
-        reason = shortened(reason, MESSAGE_LENGTH)
+        reason = shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
         with self.transaction():
             # One lock over both, or a task that is given back between the two steps is in neither.
             states = self._locked_states(ids, (*WAITING, State.RUNNING))
@@ -84,27 +90,3 @@ class Controlling(Recovering):
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
         chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
-
-    # -- queues
-
-    @repeated
-    def pause(self, queue_name: str, *, by: str = "", reason: str = "", now: datetime | None = None) -> bool:
-        """Stop claims from a queue; running tasks finish. False if it was paused already."""
-        queues = Queue.objects.using(self.alias)
-        queues.get_or_create(name=queue_name)
-        return bool(
-            queues.filter(name=queue_name, paused_at=None).update(
-                paused_at=self.time(now), paused_by=shortened(by, 150), pause_reason=shortened(reason, 200)
-            )
-        )
-
-    @repeated
-    def resume(self, queue_name: str) -> bool:
-        """Let claims go on. False if it was not paused."""
-        paused = Queue.objects.using(self.alias).filter(name=queue_name, paused_at__isnull=False)
-        return bool(paused.update(paused_at=None, paused_by="", pause_reason=""))
-
-    @repeated
-    def add_queues(self, names: Sequence[str]) -> None:
-        """Make sure that the queues have rows, so that pages and pauses know them."""
-        Queue.objects.using(self.alias).bulk_create([Queue(name=name) for name in names], ignore_conflicts=True)

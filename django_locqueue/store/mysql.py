@@ -22,6 +22,8 @@ class MySQLStore(Store):
     # MariaDB cannot name the table to lock; no statement here joins.
     _locks_by_table = False
 
+    any_state_sql = "state"  # there are no partial indexes, and || is OR
+
     def is_transient(self, error: Error) -> bool:
         return bool(error.args) and error.args[0] in _TRANSIENT
 

@@ -77,8 +77,8 @@ class Notifying(Store):
     def run_now(self, ids: Sequence[int], **options: Any) -> list[int]:
         return self._tell_any(super().run_now(ids, **options))
 
-    def resume(self, queue_name: str) -> bool:
-        return self._tell_any(super().resume(queue_name))
+    def resume(self, queue_name: str, **options: Any) -> bool:
+        return self._tell_any(super().resume(queue_name, **options))
 
     def _tell_any(self, changed: T) -> T:
         if changed:

@@ -23,6 +23,7 @@ from django_locqueue.store.values import Claimed, Key
 logger = logging.getLogger("django_locqueue.store")
 
 SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
+SETTLED_AFTER_SECONDS = 60.0  # a claim that a dead worker had sent may commit after its end
 MOST_CRASHES = 32_767  # what their column holds
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
@@ -119,24 +120,28 @@ class Recovering(StoreBase):
         *,
         max_crashes: int,
         by_backend: Mapping[str, int] = MappingProxyType({}),
+        thorough: bool = True,
         limit: int = BATCH,
         now: datetime | None = None,
     ) -> list[Rescued]:
         """Give up expired workers and take back their running tasks, row by row, each charged one crash.
+
+        ``thorough``: look at all that is running, for what belongs to a worker without a row; else only at what the
+        workers had that are not settled, which costs the same however much has run since the oldest transaction began.
 
         At ``max_crashes``, or what ``by_backend`` says for its backend's alias, a task is failed; before, it is ready
         again at once, later after a growing wait, so that a task that kills its worker lets others have a turn.
         Any worker may do this at any time. Sends no signal: ``endings.rescue`` does.
         """
         time = self.time(now)
-        if not self._anything_to_rescue(time):
+        if not self._anything_to_rescue(time, thorough=thorough):
             return []
         with self.transaction():
             # Passed over where somebody holds the row: a sweep that waits would hold up promotion too.
             expired = self.workers.expired(time).select_for_update(skip_locked=True)
             if dead := list(expired.values_list("pk", flat=True)):
                 self.workers.filter(pk__in=dead).update(stopped_at=time)
-            orphaned = self._orphaned()
+            orphaned = self._orphaned(thorough=thorough)
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
@@ -144,17 +149,34 @@ class Recovering(StoreBase):
             rescued = [
                 self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time) for task in orphans
             ]
+            self._settle(time)
             return [each for each in rescued if each is not None]
 
-    def _anything_to_rescue(self, time: Any) -> bool:
+    def _anything_to_rescue(self, time: Any, *, thorough: bool) -> bool:
         """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
+        if self.workers.expired(time).exists() or self.workers.unsettled().exists():
+            return True
         # A slice and not exists(), which drops the order: with statistics of an empty table that reads the whole table.
-        return self.workers.expired(time).exists() or bool(self._orphaned().values_list("pk", flat=True)[:1])
+        return thorough and bool(self._orphaned(thorough=True).values_list("pk", flat=True)[:1])
 
-    def _orphaned(self) -> TaskQuerySet:
+    def _orphaned(self, *, thorough: bool) -> TaskQuerySet:
+        running = self.tasks.running()
+        if not thorough:
+            running = running.filter(worker_id__in=list(self.workers.unsettled().values_list("pk", flat=True)))
         live = self.workers.filter(pk=OuterRef("worker"), stopped_at=None)
         # In the order of the index of running rows: in that of their ids, SQLite walks the whole table.
-        return self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
+        return running.filter(~Exists(live)).order_by("worker_id", "id")
+
+    def _settle(self, time: Any) -> None:
+        """Note which stopped workers have nothing running any more, so that no sweep looks at them again."""
+        stopped = self.workers.unsettled().filter(stopped_at__lte=time - timedelta(seconds=SETTLED_AFTER_SECONDS))
+        settled = [
+            pk
+            for pk in stopped.values_list("pk", flat=True)
+            if not self.tasks.running().filter(worker_id=pk).order_by("worker_id", "id").values_list("pk")[:1]
+        ]
+        if settled:
+            self.workers.filter(pk__in=settled).update(settled=True)
 
     def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
         """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""

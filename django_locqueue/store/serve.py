@@ -12,7 +12,9 @@ from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
-from django_locqueue.store.base import StoreBase, repeated, unlocked
+from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.queues import QueueKeeping
+from django_locqueue.store.report import Reporting
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
@@ -39,7 +41,7 @@ SELECT name,
   (SELECT priority FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST}),
   (SELECT run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST})
 FROM queue
-WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE paused_at IS NOT NULL)
+WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
 """
 
 
@@ -67,7 +69,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(StoreBase):
+class Serving(QueueKeeping, Reporting):
     def claim(
         self,
         owner: Owner,
@@ -84,7 +86,7 @@ class Serving(StoreBase):
         """
         waiting = [
             head
-            for head in self.ready_queues()
+            for head in self.ready_queues(now=now)
             if (not queues or head.queue_name in queues) and head.queue_name not in exclude_queues
         ]
         claimed: list[Claimed] = []
@@ -116,12 +118,13 @@ class Serving(StoreBase):
         rows = self.fetch(f"SELECT {columns} FROM {TABLE} WHERE state = 'running' AND worker_id = %s", [worker_id])
         return self._loaded(rows)
 
-    def ready_queues(self) -> list[Head]:
+    def ready_queues(self, *, now: datetime | None = None) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
+        paused, params = self.paused_sql(now)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
         return [
             Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))
-            for name, priority, run_after in self.fetch(_READY_QUEUES, ())
+            for name, priority, run_after in self.fetch(_READY_QUEUES.format(paused=paused), params)
             if priority is not None
         ]
 
@@ -140,26 +143,29 @@ class Serving(StoreBase):
         ``after``: only those of the mark's priority behind it. What was claimed before it is still in the index while
         any transaction can see it as it was, and a claim from the head reads past all of it.
         """
-        picked, params = self._picked_sql(queue_name, limit, floor, after)
+        picked, params = self._picked_sql(queue_name, limit, floor, after, now)
         return self._claim_picked(picked, params, owner, now)
 
     def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         """Lock what ``SELECT … {picked}`` finds, mark it and return it: each database has its own way."""
         raise NotImplementedError
 
-    def _picked_sql(self, queue_name: str, limit: int, floor: int | None, after: Mark | None) -> tuple[str, list[Any]]:
+    def _picked_sql(
+        self, queue_name: str, limit: int, floor: int | None, after: Mark | None, now: datetime | None
+    ) -> tuple[str, list[Any]]:
         """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
         where, params = "", list[Any]()
         if after is not None:
             where, params = self._after_sql(after)
         elif floor is not None:
             where, params = "AND priority >= %s ", [floor]
+        paused, paused_params = self.paused_sql(now)
         sql = (
             f"FROM {TABLE} WHERE state = 'ready' AND queue_name = %s {where}"
-            f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND paused_at IS NOT NULL) "
+            f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {paused}) "
             f"ORDER BY queue_name, priority DESC, run_after, id LIMIT %s"
         )
-        return sql, [queue_name, *params, queue_name, limit]
+        return sql, [queue_name, *params, queue_name, *paused_params, limit]
 
     def _after_sql(self, mark: Mark) -> tuple[str, list[Any]]:
         where = "AND priority = %s AND (run_after, id) > (%s, %s) "
@@ -184,6 +190,13 @@ class Serving(StoreBase):
         """
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
         ended = sorted(ended, key=_key)
+        if reports := [(task.key, outcome.report) for task, outcome in ended if outcome.report is not None]:
+            with self.transaction():  # one lock over both, so that no earlier word of the task comes in between
+                self.save_reports(reports)
+                return self._ack(ended, now)
+        return self._ack(ended, now)
+
+    def _ack(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> dict[Key, State]:
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
         if len(kept) == len(ended):
             return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
@@ -213,7 +226,7 @@ class Serving(StoreBase):
             case Kind.RETRIED:
                 state = self._put_back(task, outcome, time, **_last_error(outcome))
             case Kind.SNOOZED | Kind.RELEASED:
-                state = self._put_back(task, outcome, time, **_untried(task))
+                state = self._put_back(task, outcome, time, **_untried(task), **(outcome.columns or {}))
         gone = state in FINISHED and not outcome.keep_row
         if state is not None and not gone and outcome.error is not None:
             TaskAttempt.objects.using(self.alias).create(

@@ -9,10 +9,11 @@ from django_locqueue.store.control import Controlling
 from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.pending import CountingPending
 from django_locqueue.store.recover import Rescued
+from django_locqueue.store.schedules import Scheduling
 from django_locqueue.store.values import Key
 
 
-class Store(Enqueuing, CountingPending, SettingAside, Controlling):
+class Store(Enqueuing, CountingPending, SettingAside, Controlling, Scheduling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(
@@ -33,7 +34,7 @@ class Store(Enqueuing, CountingPending, SettingAside, Controlling):
         self.stop_worker(worker_id)
         # A claim that the dead process had sent may have committed since.
         ended += self._give_back(worker_id, begun)
-        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend)
+        return ended + self.rescue(max_crashes=max_crashes, by_backend=by_backend, thorough=False)
 
     def _give_back(self, worker_id: int, begun: Collection[Key]) -> list[Rescued]:
         """Release what a dead worker holds and had not begun, until nothing of it is left."""

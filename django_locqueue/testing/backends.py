@@ -19,10 +19,10 @@ from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.endings import send_finished
-from django_locqueue.hooks import Dropped
+from django_locqueue.hooks import Dropped, dropped_result
 from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
-from django_locqueue.result import STATUSES, QueuedTaskResult, dropped_result, new_result
+from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
 from django_locqueue.testing.interrupter import Interrupter
 from django_locqueue.worker.call import Call
@@ -42,7 +42,7 @@ class _WithoutRows(LocQueueBackend):
         self._validate_once(task)
         asked = self.hooks.ask(task, args, kwargs)
         if isinstance(asked, Dropped):
-            return dropped_result(task, args, kwargs, by=asked.by)
+            return dropped_result(asked)
         task, args, kwargs = asked
         text = payload.dump_call(args, kwargs, partial(argument_name, task))
         return self._take(task, text)

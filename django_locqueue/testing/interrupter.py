@@ -13,7 +13,9 @@ class Interrupter:
         self._timers: list[threading.Timer] = []
 
     def __call__(self, execution: Execution) -> None:
-        timer = threading.Timer(execution.timeout or 0.0, _interrupt, [execution])
+        if execution.timeout is None:  # it is asked to stop, and that is not ours to enforce
+            return
+        timer = threading.Timer(execution.timeout, _interrupt, [execution])
         timer.daemon = True
         timer.start()
         self._timers.append(timer)

@@ -2,18 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from asgiref.sync import sync_to_async
 
-from django_locqueue.exceptions import StopTask
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
-
-CANCEL_AGAIN_SECONDS = 5.0  # asgiref swallows a cancellation that comes while a thread works for the task
 
 
 class AsyncExecutor:
@@ -47,7 +43,7 @@ class AsyncExecutor:
         if isinstance(call, Outcome):
             return call
         try:
-            value = await self._perform(execution, call)
+            value = await deadline.perform(execution, call, self.executor.watch)
         except BaseException as error:
             return await sync_to_async(self.executor.after_error)(execution, call.plan.options, error)
         return self.executor.normalise(call.plan.options, value)
@@ -55,30 +51,3 @@ class AsyncExecutor:
     def _begin(self, execution: Execution) -> Outcome | Call:
         self.between_tasks()
         return self.executor.begin(execution)
-
-    async def _perform(self, execution: Execution, call: Call) -> object:
-        """Await the function. To be asked to stop is to be cancelled."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        performing = True
-
-        def cancel() -> None:
-            if performing and task is not None:
-                task.cancel()
-                loop.call_later(CANCEL_AGAIN_SECONDS, cancel)
-
-        execution.interrupt = partial(loop.call_soon_threadsafe, cancel)
-        try:
-            if execution.stop_reason is not None:
-                raise StopTask(execution.stop_reason)
-            timeout = call.plan.timeout
-            if timeout is None:
-                return await call.awaited()
-            deadline.begin(execution, timeout, self.executor.watch)
-            return await deadline.await_until(execution, call.awaited)
-        except asyncio.CancelledError as error:
-            if execution.stop_reason is None:
-                raise
-            raise StopTask(execution.stop_reason) from error
-        finally:
-            performing = False
-            execution.interrupt = None

@@ -7,9 +7,9 @@ from datetime import datetime
 from django_locqueue.service import rest_after
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Mark, Owner
+from django_locqueue.worker.scout import LONG_LOOK_SECONDS, Scout
 
 LOOK_AROUND_SECONDS = 0.2  # while the marks give enough, how often the heads are looked at
-LONG_LOOK_SECONDS = 0.25  # then dead rows are in the way, and even a claim that was not filled is no reason to look
 MOST_HEARD = 5  # claims in a row from the queue that was heard of, before the others are looked at
 
 
@@ -20,17 +20,20 @@ class Claimer:
     the ready index until the database can forget it, which one old transaction anywhere forbids, and a claim from
     the head reads past all of them. What comes to be in front of a mark (a late commit, a retried task, a higher
     priority) is found by the look at the heads that follows a claim which was not filled, and any other after
-    ``LOOK_AROUND_SECONDS``.
+    ``LOOK_AROUND_SECONDS``. Where looks take long, the scout makes them.
     """
 
-    def __init__(self, store: Store, queues: Collection[str], exclude_queues: Collection[str]) -> None:
+    def __init__(
+        self, store: Store, scout: Scout, queues: Collection[str] = (), exclude_queues: Collection[str] = ()
+    ) -> None:
         self.store = store
+        self.scout = scout
         self.queues = queues
         self.exclude_queues = exclude_queues
         self._marks: dict[tuple[str, int], Mark] = {}  # by queue and priority
         self._is_full = False  # the last claim got all that it asked for
         self._look_again_at = 0.0
-        self._rest_until = self._last_look = 0.0
+        self._last_look = 0.0
         self._heard: str | None = None
         self._heard_claims = 0
 
@@ -40,19 +43,22 @@ class Claimer:
 
     def claim(self, owner: Owner, limit: int, now: datetime | None = None) -> list[Claimed]:
         """Give up to ``limit`` ready tasks to the owner; fewer only if no more were found where it looked."""
-        began = time.monotonic()
         heard, self._heard = self._heard, None
-        claimed: list[Claimed] = []
-        if heard is not None and not self._is_full and self._heard_claims < MOST_HEARD and began >= self._rest_until:
+        if self.scout.is_out:
+            claimed = self.scout.claim_found(owner, limit, now)
+            if len(claimed) < limit:
+                claimed += self._claim_behind_marks(owner, limit - len(claimed), now)
+        elif heard is not None and not self._is_full and self._heard_claims < MOST_HEARD:
             self._heard_claims += 1
             claimed = self.store.claim_from(heard, owner, limit, now=now)
             self._is_full = len(claimed) == limit
             return claimed
+        else:
+            behind = self._is_full and time.monotonic() < self._look_again_at
+            claimed = self._claim_behind_marks(owner, limit, now) if behind else []
+            if len(claimed) < limit:
+                claimed += self._look(owner, limit - len(claimed), now)
         self._heard_claims = 0
-        if began < (self._look_again_at if self._is_full else self._rest_until):
-            claimed = self._claim_behind_marks(owner, limit, now)
-        if len(claimed) < limit and time.monotonic() >= self._rest_until:
-            claimed += self._look(owner, limit - len(claimed), now)
         self._is_full = len(claimed) == limit
         return claimed
 
@@ -75,7 +81,7 @@ class Claimer:
         self._last_look = ended - began
         self._look_again_at = ended + max(LOOK_AROUND_SECONDS, rest_after(took))
         if took >= LONG_LOOK_SECONDS:
-            self._rest_until = ended + rest_after(took)
+            self.scout.send()
         else:
             self._marks.clear()  # those of queues that are empty now would cost a statement each
         self._move_marks(claimed)

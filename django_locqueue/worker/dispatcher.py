@@ -15,6 +15,7 @@ from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.growth import GROW_SECONDS, Growth
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.room import Room
+from django_locqueue.worker.scout import Scout
 
 READ_AHEAD_SECONDS = 0.05  # of work, at the pace of late: tiny tasks come by the hundred, a long one is never hoarded
 MEASURE_SECONDS = 0.01
@@ -56,7 +57,8 @@ class Dispatcher(Service):
         self.ending = ending
         self.is_suspect = is_suspect
         self.announce = announce
-        self.claimer = Claimer(store, queues, exclude_queues)
+        self.scout = Scout(store, owner, queues, exclude_queues, on_return=self.wake)
+        self.claimer = Claimer(store, self.scout, queues, exclude_queues)
         self.most_tasks = most_tasks
         self._taken = 0  # tasks that it has claimed and not given back unrun
         self.least, self.most = map(float, conf.worker.POLL_SECONDS)
@@ -104,8 +106,10 @@ class Dispatcher(Service):
         owner = self.owner()
         if owner is None:
             return self.least
-        if time.monotonic() >= self._reconcile_at:
-            self._release_unknown(owner)
+        if (held := self.scout.take_held()) is not None:
+            self._release_unknown(held, self._known())
+        elif time.monotonic() >= self._reconcile_at and not self.scout.is_out:
+            self._reconcile(owner)
         if self._met_damage:
             endings.set_aside(self.store, announce=self.announce)
             self._met_damage = False
@@ -168,19 +172,28 @@ class Dispatcher(Service):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
         return [task for task in claimed if task not in late]
 
-    def _release_unknown(self, owner: Owner) -> None:
-        """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
+    def _reconcile(self, owner: Owner) -> None:
+        """Look at what this worker holds: after a claim that failed, and once in a lease.
 
-        This worker lives and beats, so nobody would ever rescue it. After a claim that failed, and once in a lease:
-        where a connection was cut, the server may commit later. What has ended meanwhile refuses the release.
+        Where a connection was cut, the server may commit later.
         """
         began = time.monotonic()
-        # Before the database is asked: what is claimed is claimed on this thread, and what ends meanwhile was there.
-        known = {execution.key for execution in self.pool.executions} | self.ending()
-        if unknown := [task for task in self.store.held(owner.id) if task.key not in known]:
-            endings.release(self.store, unknown, announce=self.announce)
+        known = self._known()  # before the database is asked: what ends meanwhile was there
+        self._release_unknown(self.store.held(owner.id), known)
         ended = time.monotonic()
         self._reconcile_at = ended + max(conf.worker.LEASE_SECONDS, rest_after(ended - began))
+
+    def _known(self) -> set[Key]:
+        # What is claimed is claimed on this thread, so this is all of it.
+        return {execution.key for execution in self.pool.executions} | self.ending()
+
+    def _release_unknown(self, held: list[Claimed], known: set[Key]) -> None:
+        """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
+
+        This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
+        """
+        if unknown := [task for task in held if task.key not in known]:
+            endings.release(self.store, unknown, announce=self.announce)
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

@@ -1,5 +1,6 @@
 """One task on one slot, while this worker has it."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +10,9 @@ from typing import Any
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
+from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Key
 from django_locqueue.worker.interrupt import Interruptible
 
@@ -34,14 +37,17 @@ class Execution:
     written: State | None = None
     refusals: int = 0  # writes of its outcome that a database refused which answered otherwise
     stop_reason: StopReason | None = None
-    interrupt: Callable[[], object] | None = None  # of an async task: cancels its coroutine. Called by any thread
+    interrupt: Callable[["Execution"], object] | None = None  # told when it is asked to stop, by any thread
     claimed_at: float = field(default_factory=time.monotonic)
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
     ident: int = 0  # of the thread that it runs on
     timeout: float | None = None
     deadline: float | None = None  # set when the function begins, if it has a timeout
-    interruptible: Interruptible | None = None  # the call of a function that can be interrupted
+    interruptible: Interruptible | None = None  # the call of a function on a thread
+    cancel_grace: float = 0.0  # seconds that it gets to stop by itself when it is cancelled
+    interrupt_at: float | None = None  # set when it is cancelled
+    report: Report | None = None  # the latest that it has said of itself
     key: Key = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,8 +57,10 @@ class Execution:
         """Let the task know. The first reason stays."""
         if self.stop_reason is None:
             self.stop_reason = reason
+            if reason is StopReason.CANCELLED:
+                self.interrupt_at = time.monotonic() + self.cancel_grace
             if interrupt := self.interrupt:
-                interrupt()
+                interrupt(self)
 
     def settle(self, written: State | None) -> None:
         """Take the state that the outcome's write has left; None: it was refused.
@@ -66,6 +74,11 @@ class Execution:
             self.outcome = Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
 
     @property
+    def due(self) -> float:
+        """When the watchdog has something to do about it."""
+        return min(self.deadline or math.inf, self.interrupt_at or math.inf)
+
+    @property
     def seconds(self) -> float:
         """How long the function has run."""
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
@@ -77,6 +90,24 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
 
     execution: Execution
     metadata: dict[str, Any]
+    reported: Callable[[Execution], object]  # called for each word that the task says of itself
+
+    def progress(self, fraction: float | None, message: str = "") -> None:
+        """Say how far the task is: a fraction from 0 to 1, or None where nobody knows, and a few words.
+
+        Costs no query: the latest word is stored about once a second, and with the outcome.
+        """
+        self.execution.report = report.with_progress(self.execution.report, fraction, message)
+        self.reported(self.execution)
+
+    def save_metadata(self) -> None:
+        """Store ``metadata`` as it is now, so that the next try finds it, also if this one's worker dies.
+
+        Like progress about once a second, and with the outcome. Raises TypeError or ValueError for what JSON cannot
+        hold.
+        """
+        self.execution.report = report.with_metadata(self.execution.report, self.metadata)
+        self.reported(self.execution)
 
     @property
     def should_stop(self) -> bool:

@@ -16,22 +16,23 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, InterfaceError, OperationalError
 from django.utils import timezone
 
-from django_locqueue import compat, registry
+from django_locqueue import compat, conf, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
-from django_locqueue.hooks import ClaimedTask
 from django_locqueue.models import State
-from django_locqueue.policies import payload, retry
+from django_locqueue.policies import expiry, payload, retry, unknown
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
+from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call, Plan, is_async
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
+from django_locqueue.worker.unknown_paths import UnknownPaths
 
 logger = logging.getLogger("django_locqueue.task")
 
@@ -41,14 +42,16 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    ``watch(execution)`` is called when a function begins that has a deadline. ``owns_connections``: whether those of
-    the thread are to be left clean for the next task; not where they are a test's.
+    ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled;
+    ``reported(execution)`` for each word that a task says of its progress. ``owns_connections``: whether those of the
+    thread are to be left clean for the next task; not where they are a test's.
     """
 
     def __init__(
         self,
         backend: LocQueueBackend,
         watch: deadline.Watch = lambda execution: None,
+        reported: Callable[[Execution], object] = lambda execution: None,
         *,
         owns_connections: bool = True,
     ) -> None:
@@ -57,11 +60,14 @@ class Executor:
         self._pid = os.getpid()
         self.store = backend.store
         self.watch = watch
+        self.reported = reported
+        self.cancel_grace = float(conf.worker.CANCEL_GRACE_SECONDS)
+        self._unknown = UnknownPaths()
         self._backends: dict[str, LocQueueBackend] = {}
         self._plans: dict[tuple[str, str], Plan] = {}
 
     def _plan(self, claimed: Claimed) -> Plan:
-        plan = Plan.of(resolve(claimed.task_path), self.backend_of(claimed))
+        plan = Plan.of(self._unknown.resolve(claimed.task_path), self.backend_of(claimed))
         self._plans[claimed.task_path, claimed.backend_alias] = plan
         return plan
 
@@ -130,7 +136,9 @@ class Executor:
         execution.ended = time.monotonic()
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
-        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
+        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. The last report comes with it too."""
+        if execution.report is not None:
+            outcome = outcome._replace(report=execution.report)
         forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
         if forgotten and _FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
@@ -151,11 +159,15 @@ class Executor:
         try:
             plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
             args, kwargs = _load_call(claimed.args_kwargs)
-        except (UnknownTask, InvalidPayload) as error:
+        except UnknownTask as error:
+            return self._after_unknown(claimed, error)
+        except InvalidPayload as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         except ImproperlyConfigured:
             logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        if claimed.terms is not None and (late := _expired(claimed)) is not None:
+            return late
         definition, options = plan.definition, plan.options
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
@@ -166,26 +178,44 @@ class Executor:
                 # The task has not begun: it is not to blame, and not charged, for a database that is away.
                 logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        hooked = None
-        if plan.hooks.of_runs:
-            hooked = ClaimedTask.of(claimed, definition, args, kwargs)
-            try:
-                for after_claim in plan.hooks.after_claim:
-                    after_claim(hooked)
-            except BaseException as error:
-                return self.after_error(execution, options, error)
+        try:
+            hooked = plan.hooks.meet(claimed, definition, args, kwargs)
+        except BaseException as error:
+            return self.after_error(execution, options, error)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
-            context = TaskContext(task_result=execution.result, execution=execution, metadata=metadata)
+            execution.cancel_grace = self.cancel_grace
+            context = TaskContext(
+                task_result=execution.result, execution=execution, metadata=metadata, reported=self.reported
+            )
             args = [context, *args]
-        return Call(plan, args, kwargs, hooked if plan.hooks.around_run else None)
+        return Call(plan, args, kwargs, hooked)
+
+    def _after_unknown(self, claimed: Claimed, error: UnknownTask) -> Outcome:
+        """Return what becomes of a task whose definition is not here: it goes back, since another version may have it.
+
+        Times are the database's, those of the claims that met it.
+        """
+        met = claimed.last_attempted_at
+        try:
+            since = self.store.unknown_since(claimed.id) or met
+        except Error:
+            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        limit = float(conf.worker.UNKNOWN_TASK_SECONDS)
+        delay = unknown.wait((met - since).total_seconds(), limit)
+        if delay is None:
+            late = UnknownTask(f"No worker has known it for {limit:g} s: {error}")
+            return Outcome(Kind.FAILED, error=ErrorReport.of(late), exception=late)
+        report = ErrorReport.of(error)
+        columns = {"unknown_since": since, "error_class": report.class_path, "error_message": report.message}
+        return Outcome(Kind.RELEASED, delay=delay, columns=columns)
 
     def _call(self, execution: Execution, call: Call) -> Any:
-        timeout = call.plan.timeout
         try:
-            return call() if timeout is None else deadline.call(execution, call, timeout, self.watch)
+            return deadline.call(execution, call, self.watch)
         finally:
             if os.getpid() != self._pid:
                 # The task forked, and its child comes out of the function: it must not go on as a second worker, nor
@@ -280,7 +310,13 @@ class Executor:
         except UnknownTask:  # it was there when the run began
             definition = None
         options = definition if isinstance(definition, TaskDefinition) else None
-        given_up = Execution(claimed, result=execution.result, claimed_at=execution.claimed_at, began=execution.began)
+        given_up = Execution(
+            claimed,
+            result=execution.result,
+            claimed_at=execution.claimed_at,
+            began=execution.began,
+            report=execution.report,
+        )
         outcome = contextvars.Context().run(self.after_error, given_up, options, error)
         given_up.outcome = self._with_retention(given_up, outcome)
         given_up.ended = time.monotonic()
@@ -347,6 +383,14 @@ def _stopped(execution: Execution, error: StopTask) -> Outcome:
     if execution.stop_reason is StopReason.CANCELLED:
         return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
     return Outcome(Kind.RELEASED)
+
+
+def _expired(claimed: Claimed) -> Outcome | None:
+    """Judge it at the first claim only: what is tried again has started in time."""
+    if claimed.attempt > 1:
+        return None
+    could_start = max(claimed.run_after, claimed.enqueued_at)
+    return expiry.expired(load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at)
 
 
 def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:

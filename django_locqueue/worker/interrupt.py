@@ -52,6 +52,11 @@ class Interruptible:
         self._sent = True
         return True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended or had its interruption; else it may still be about to begin."""
+        return self._sent or self._undisturbed
+
     def _close(self) -> None:
         if self._undisturbed:
             return

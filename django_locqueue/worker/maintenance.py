@@ -11,6 +11,9 @@ from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
+THOROUGH_SECONDS = 60.0  # between sweeps over all that is running
+LONG_SWEEP_SECONDS = 0.25  # then dead rows are in the way, and the next such sweep
+RARELY_SECONDS = 1800.0  # comes after as long: it looks for what nobody should have done
 LOCKED_SECONDS = 0.1
 
 
@@ -43,7 +46,7 @@ class Maintenance(Service):
         self.each_pass = each_pass
         self.announce = announce
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
-        self._next_rescue = 0.0
+        self._next_rescue = self._next_thorough = 0.0
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
 
     def run_once(self, now: datetime | None = None) -> float:
@@ -69,9 +72,17 @@ class Maintenance(Service):
         if time.monotonic() < self._next_rescue or not self.may_rescue():
             return False
         began = time.monotonic()
-        rescued = endings.rescue(self.store, max_crashes=self.max_crashes, now=now, announce=self.announce)
+        thorough = began >= self._next_thorough
+        rescued = endings.rescue(
+            self.store, max_crashes=self.max_crashes, thorough=thorough, now=now, announce=self.announce
+        )
         ended = time.monotonic()
-        self._next_rescue = ended + max(self.sweep_seconds * random.uniform(0.8, 1.2), rest_after(ended - began))
+        took = ended - began
+        if thorough:
+            rest = RARELY_SECONDS if took >= LONG_SWEEP_SECONDS else THOROUGH_SECONDS
+            self._next_thorough = ended + (0.0 if len(rescued) == BATCH else rest * random.uniform(0.8, 1.2))
+            took = 0.0
+        self._next_rescue = ended + max(self.sweep_seconds * random.uniform(0.8, 1.2), rest_after(took))
         if rescued:
             self.on_ready()
         if len(rescued) == BATCH:

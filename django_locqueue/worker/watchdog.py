@@ -1,4 +1,4 @@
-"""Holds running tasks to their deadlines, and gives this process a pulse that its supervisor can feel."""
+"""Holds running tasks to their deadlines and their cancellation, and gives this process a pulse for its supervisor."""
 
 import math
 import time
@@ -6,20 +6,22 @@ from collections.abc import Callable
 from datetime import datetime
 
 from django_locqueue import conf
-from django_locqueue.exceptions import TaskTimeout
+from django_locqueue.exceptions import StopTask, TaskTimeout
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.slots import SlotTable
 
 PULSE_SECONDS = 1.0
+ENTERING_SECONDS = 0.05  # after which a function that was about to begin is interrupted
 
 
 class Watchdog(Service):
-    """Sleeps until the nearest deadline: it costs nothing while no running task has a timeout.
+    """Sleeps until the nearest deadline: it costs nothing while no running task has a timeout and none is cancelled.
 
     At its deadline a task is interrupted. One that has not ended ``TIMEOUT_GRACE_SECONDS`` later cannot be stopped, and
-    is given up: ``give_up(execution)``. Under a supervisor it counts in ``table`` while any Python code can run here.
+    is given up: ``give_up(execution)``. A task that is cancelled is interrupted too, and then left to itself. Under a
+    supervisor it counts in ``table`` while any Python code can run here.
     """
 
     name = "watchdog"
@@ -32,11 +34,11 @@ class Watchdog(Service):
         self.grace = float(conf.worker.TIMEOUT_GRACE_SECONDS)
         self.pulse = min(PULSE_SECONDS, conf.worker.LEASE_SECONDS / 5) if table is not None else IDLE_SECONDS
         self._next = math.inf  # the nearest moment at which something is due
-        self._is_new = False  # a deadline before that one has come
+        self._is_new = False  # something is due before that
 
     def watch(self, execution: Execution) -> None:
-        """Called when a function with a deadline begins, on its thread."""
-        if execution.deadline is not None and execution.deadline < self._next:
+        """Called when a function with a deadline begins, on its thread, and when a task is asked to stop."""
+        if execution.due < self._next:
             self._is_new = True
             self.wake()
 
@@ -55,6 +57,20 @@ class Watchdog(Service):
 
     def _hold(self, execution: Execution) -> float:
         """Do what is due to a task; return when it is to be looked at again."""
+        return min(self._hold_to_its_end(execution), self._hold_to_its_deadline(execution))
+
+    def _hold_to_its_end(self, execution: Execution) -> float:
+        at, present, call = execution.interrupt_at, time.monotonic(), execution.interruptible
+        if at is None or call is None:  # one that has not begun, or is async, sees by itself that it is cancelled
+            return math.inf
+        if present < at:
+            return at
+        if call.interrupt(StopTask) or call.is_over:
+            execution.interrupt_at = None
+            return math.inf
+        return present + ENTERING_SECONDS
+
+    def _hold_to_its_deadline(self, execution: Execution) -> float:
         deadline, present = execution.deadline, time.monotonic()
         if deadline is None:
             return math.inf

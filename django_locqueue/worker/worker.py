@@ -11,12 +11,13 @@ from functools import partial
 
 from django.db import Error
 
-from django_locqueue import __version__, conf, endings, signals
+from django_locqueue import __version__, conf, endings, registry, signals
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
 from django_locqueue.models import State
 from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.service import Service
 from django_locqueue.store.notify import Notifying
 from django_locqueue.store.recover import SOON_SECONDS
@@ -32,6 +33,7 @@ from django_locqueue.worker.limits import UNLIMITED, Limits
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
 from django_locqueue.worker.telling import tell
@@ -60,6 +62,7 @@ class WorkerOptions:
     drain: bool = False  # leave when nothing is ready and nothing runs
     limits: Limits = UNLIMITED
     heartbeat_file: HeartbeatFile | None = None
+    schedules: bool = True  # whether it also enqueues what schedules ask for
     table: SlotTable | None = None  # of a child process: what its supervisor reads when it has died
 
 
@@ -80,10 +83,14 @@ class Worker:
         received: Sequence[int] = (),
         bell: Bell | None = None,
     ) -> None:
+        registry.autodiscover()  # before the lease begins: imports may take their time
         self.backend = backend
         self.store = backend.store
         self.options = options
-        self.executor = Executor(backend, watch=lambda execution: self.watchdog.watch(execution))
+        self.reporter = Reporter(self.store)
+        self.executor = Executor(
+            backend, watch=lambda execution: self.watchdog.watch(execution), reported=self.reporter.put
+        )
         self.announcer = Announcer()
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
@@ -116,9 +123,13 @@ class Worker:
             retention=backend.retention,
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
-            each_pass=self.heartbeat.look_for_cancelled,
+            each_pass=self._each_second,
             announce=self.announcer.put_one,
         )
+        # One that only works off what is there adds nothing to it.
+        self.scheduler: Scheduler | None = None
+        if options.schedules and not options.drain:
+            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):
             self.listener = Listener(self.store, self._on_notified)
@@ -130,8 +141,9 @@ class Worker:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        listener = () if self.listener is None else (self.listener,)
-        return (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.maintenance, self.watchdog, *listener)
+        always = (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.dispatcher.scout)
+        further = (self.maintenance, self.watchdog, self.scheduler, self.listener)
+        return (*always, *(each for each in further if each is not None))
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
@@ -236,8 +248,9 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        if self.listener is not None:
-            self.listener.stop(0)
+        for service in (self.listener, self.scheduler, self.dispatcher.scout):
+            if service is not None:
+                service.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
@@ -250,7 +263,8 @@ class Worker:
         # A database that hangs holds up each service; they are waited for side by side, and no longer than it is worth.
         patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
         end = time.monotonic() + patience
-        ending = (self.dispatcher, self.maintenance, self.heartbeat, self.acker)
+        scheduler = () if self.scheduler is None else (self.scheduler,)
+        ending: tuple[Service, ...] = (*scheduler, self.dispatcher, self.maintenance, self.heartbeat, self.acker)
         for service in ending:
             service.stop(0)
         for service in ending:
@@ -305,6 +319,10 @@ class Worker:
             self.options.table.beats += 1
         if self.options.heartbeat_file is not None:
             self.options.heartbeat_file.touch()
+
+    def _each_second(self) -> None:
+        self.heartbeat.look_for_cancelled()
+        self.reporter.save()
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
-PAGES = (*LISTS, "worker", "queue")
+PAGES = (*LISTS, "worker", "queue", "schedule")
 
 
 @pytest.fixture
@@ -90,7 +90,20 @@ def one_of_each(make_task: Callable[..., Task], worker: Worker) -> dict[str, Tas
         error_message="disk full",
         traceback="Traceback (most recent call last):\nOSError: disk full\n",
     )
+    for name, columns in SCHEDULES.items():
+        last = {"last_at": timezone.now(), "last_task_id": tasks["successful"].pk}
+        schedule = Schedule.objects.create(name=name, task_path="tests.tasks.add", timezone="UTC", **columns | last)
+        ScheduleRun.objects.create(schedule=schedule, slot=timezone.now(), task_id=tasks["successful"].pk)
+        ScheduleRun.objects.create(schedule=schedule, slot=timezone.now(), task_id=None, problem="OSError: no room")
     return tasks
+
+
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "nightly": {"cron": "0 3 * * MON-FRI", "args_kwargs": {"args": [1], "kwargs": {}}, "source": "code"},
+    "often": {"every": 10, "args_kwargs": {"args": [1], "kwargs": {}}, "next_at": timezone.now()},
+    "broken": {"cron": "0 0 31 4 *", "enabled": False, "problem": "cron never matches a date"},
+    "gone": {"cron": "0 3 * * *", "enabled": False, "source": "code", "removed_at": timezone.now()},
+}
 
 
 def list_url(model_name: str, query: str = "") -> str:
@@ -99,6 +112,10 @@ def list_url(model_name: str, query: str = "") -> str:
 
 def task_url(task: Task, what: str = "change") -> str:
     return f"/admin/locqueue/task/{task.pk}/{what}/"
+
+
+def schedule_url(schedule: Schedule, what: str = "change") -> str:
+    return f"/admin/locqueue/schedule/{schedule.pk}/{what}/"
 
 
 def all_urls(tasks: dict[str, Task]) -> list[str]:
@@ -111,5 +128,6 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
         list_url("task", "?q=nothing"),
     ]
     urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
-    urls += [list_url("worker"), list_url("queue")]
+    urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
+    urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
     return urls + [task_url(task) for task in tasks.values()]

@@ -262,8 +262,17 @@ def test_a_failed_task_can_be_put_back_with_one_more_attempt():
     assert (result.status, result.attempts, len(result.errors)) == (Status.FAILED, 2, 2)
 
 
-def test_a_successful_task_is_not_put_back():
-    assert run_one(tasks.add.enqueue(1)).requeue() is False
+def test_a_successful_task_can_be_put_back_and_loses_its_result():
+    result = run_one(tasks.add.enqueue(1))
+    assert result.requeue() is True
+    result.refresh()
+    assert (result.status, result.finished_at, result._return_value) == (Status.READY, None, None)
+    run_one(result)
+    assert (result.status, result.attempts, result.return_value) == (Status.SUCCESSFUL, 2, 1)
+
+
+def test_a_task_that_has_not_ended_is_not_put_back():
+    assert tasks.add.enqueue(1).requeue() is False
 
 
 def test_a_result_that_was_pruned_does_not_exist_any_more():

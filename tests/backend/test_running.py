@@ -7,6 +7,7 @@ import pytest
 
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.models import Task
 from tests import retried_tasks, tasks
 from tests.running import run_next, run_one
 
@@ -103,9 +104,8 @@ def test_each_try_is_started(tmp_path):
     assert seen == [("enqueued", 0), ("started", 1), ("started", 2), ("started", 3), ("finished", 3)]
 
 
-def test_a_task_that_cannot_be_found_is_finished_without_being_started():
-    from django_locqueue.models import Task
-
+def test_a_task_that_cannot_be_found_is_finished_without_being_started(settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     with heard() as seen:
         tasks.add.enqueue(1)
         Task.objects.update(task_path="tests.tasks.removed")

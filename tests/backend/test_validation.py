@@ -94,6 +94,29 @@ def test_a_backoff_that_is_no_time_to_wait_is_refused(backoff):
         define(backoff=backoff)
 
 
+async def awaited_backoff(error, result):
+    return 30.0
+
+
+@pytest.mark.parametrize(
+    ("backoff", "problem"),
+    [
+        (awaited_backoff, "must not be a coroutine function"),
+        (lambda: 30.0, r"function\(error, result\)\. This one takes \(\)"),
+        (lambda error: 30.0, r"This one takes \(error\)"),
+        (lambda error, result, more: 30.0, "is called with the error and the task's result"),
+    ],
+)
+def test_a_backoff_function_that_cannot_be_called_is_refused(backoff, problem):
+    with pytest.raises(compat.InvalidTask, match=f"backoff .*{problem}"):
+        define(backoff=backoff)
+
+
+@pytest.mark.parametrize("backoff", [lambda error, result: 1.0, lambda *args: 1.0, lambda error, result, x=1: 1.0, max])
+def test_a_backoff_function_that_takes_both_is_taken(backoff):
+    assert define(backoff=backoff).backoff is backoff
+
+
 def test_a_wrong_key_of_a_backoff_is_told_with_the_right_one():
     with pytest.raises(compat.InvalidTask, match="FACTOR"):
         define(backoff={"FACTER": 2})

@@ -4,7 +4,7 @@ import pytest
 
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.store.serve import Owner
-from tests import deadly_tasks, tasks
+from tests import deadly_tasks, tasks, timed_tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
@@ -25,6 +25,18 @@ def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, le
     assert row(result).worker_ids == "first\nsecond\n"
     assert row(result).crashes == 1
     assert "worker first died while running it" in second.output
+
+
+def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):
+    """Case A7: one worker with one thread, and more to do than it can."""
+    tasks.sleep_at_first.using(priority=10).enqueue(ledger.path, 60)
+    first = run_fast_worker("--threads", "1")
+    ledger.wait_for("start")
+    timed_tasks.note_pid.enqueue_many([((ledger.path, 0.05), {})] * 1000)
+    run_fast_worker("--threads", "1")
+    first.kill()
+    ledger.wait_for("start", times=2)
+    assert Task.objects.ready().exists()
 
 
 def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_worker, ledger):
@@ -79,7 +91,7 @@ def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_work
     result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
     Task.objects.filter(pk=int(result.id)).update(task_path="tests.removed.task")
     assert run_fast_worker("--drain", "--threads", "1").wait() == 0
-    assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
+    assert (row(result).state, row(canary).state) == (State.SCHEDULED, State.SUCCESSFUL)
     assert "tests.removed.task cannot be imported" in row(result).error_message
 
 

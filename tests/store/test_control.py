@@ -1,10 +1,11 @@
 """What a person does to stored tasks: requeue, run now, cancel, delete, pause, resume."""
 
 import threading
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from django_locqueue.models import Queue, State, Task, TaskAttempt
 from django_locqueue.policies import retry
@@ -36,6 +37,14 @@ def test_only_failed_and_cancelled_tasks_are_requeued(store: Store):
     pks = one_of_each()
     assert store.requeue(list(pks.values())) == [pks["failed"], pks["cancelled"]]
     assert unchanged(pks, except_for("failed", "cancelled"))
+
+
+def test_one_that_succeeded_is_requeued_where_that_is_meant(store: Store):
+    pks = one_of_each()
+    Task.objects.update(return_value=1)
+    assert store.requeue(list(pks.values()), states=(State.SUCCESSFUL,)) == [pks["successful"]]
+    again = row(pks["successful"])
+    assert (again["state"], again["return_value"], again["finished_at"]) == ("ready", None, None)
 
 
 def test_requeue_makes_a_task_ready_now_and_keeps_its_history(store: Store):
@@ -130,6 +139,22 @@ def test_the_worker_learns_which_of_its_tasks_are_asked_to_stop(store: Store, ow
     assert state(kept.id) == "running"
 
 
+@pytest.mark.parametrize(
+    ("reason", "by", "text"),
+    [
+        ("too late", "alice", "by alice: too late"),
+        ("", "alice", "by alice"),
+        ("too late", "", "too late"),
+        ("", "", ""),
+    ],
+)
+def test_who_cancelled_it_and_why_is_what_it_ends_with(store: Store, owner: Owner, reason: str, by: str, text: str):
+    waiting, task = put("ready"), running(store, owner)
+    store.cancel([waiting, task.id], reason, by=by)
+    store.ack([(task, outcome(Kind.RELEASED))])
+    assert [row(pk)["error_message"] for pk in (waiting, task.id)] == [text, text]
+
+
 @pytest.mark.parametrize("reason", ["x" * 10_000, "a\0b", "\ud835", "🙂" * 300, ""], ids=ascii)
 def test_any_reason_can_be_given(store: Store, reason: str):
     pk = put("ready")
@@ -201,6 +226,34 @@ def test_pause_says_who_and_why_and_resume_takes_it_back(store: Store):
     assert store.resume("mail")
     queue.refresh_from_db()
     assert (queue.paused_at, queue.paused_by, queue.pause_reason) == (None, "", "")
+
+
+@pytest.mark.parametrize(("at", "claimed"), [(NOW, 0), (later(minutes=9), 0), (later(minutes=10), 1)])
+def test_a_pause_with_an_end_is_over_then_by_itself(store: Store, owner: Owner, at: datetime, claimed: int):
+    put(queue_name="mail", run_after=ago(hours=1))
+    store.pause("mail", until=later(minutes=10), now=NOW)
+    [found] = store.find_ready(1)
+    with transaction.atomic():
+        assert len(store.claim_found(found, owner, now=at)) == claimed
+        transaction.set_rollback(True)
+    assert len(store.ready_queues(now=at)) == claimed
+    assert len(store.claim_from("mail", owner, 1, now=at)) == claimed
+
+
+def test_whether_a_pause_is_over_says_the_database_s_clock(store: Store, owner: Owner):
+    put(queue_name="mail")
+    store.pause("mail", until=store.now() + timedelta(hours=1))
+    assert store.claim(owner, 1) == []
+    Queue.objects.update(paused_until=store.now() - timedelta(microseconds=1))
+    assert len(store.claim(owner, 1)) == 1
+
+
+def test_a_pause_that_is_over_is_no_pause(store: Store):
+    store.pause("mail", by="ada", until=later(minutes=1), now=NOW)
+    assert not store.pause("mail", by="bob", now=later(seconds=59))
+    assert not store.resume("mail", now=later(minutes=1))
+    assert store.pause("mail", by="bob", now=later(minutes=1))
+    assert Queue.objects.values_list("paused_by", "paused_until").get() == ("bob", None)
 
 
 def test_a_second_pause_keeps_the_first_and_says_so(store: Store):

@@ -14,7 +14,9 @@ from django.db import connection, transaction
 
 from django_locqueue.models import Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
+from django_locqueue.store.look_back import Found
 from django_locqueue.store.serve import Mark, Owner
 from tests.store.plans import plan_of, plans
 from tests.store.rows import NOW, ago, later, outcome, put_many
@@ -212,11 +214,32 @@ def test_a_success_that_is_not_kept_walks_the_primary_key(store: Store, tasks: l
     assert by_primary_key(lambda: store.ack([(tasks[0], outcome(Kind.SUCCESSFUL, keep_row=False))]))
 
 
+def test_what_running_tasks_say_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    assert by_primary_key(lambda: store.save_reports([(task.key, Report(0.5, "half", "{}")) for task in tasks]))
+
+
 @pytest.mark.parametrize("verb", ["requeue", "run_now", "cancel", "delete"])
 def test_what_a_person_does_to_a_few_tasks_walks_the_primary_key(store: Store, verb: str):
     state = {"requeue": "failed", "run_now": "scheduled"}.get(verb, "ready")
     ids = list(Task.objects.filter(state=state).values_list("pk", flat=True)[:50])
     assert by_primary_key(lambda: getattr(store, verb)(ids))
+
+
+def test_what_the_scout_has_found_is_claimed_through_the_primary_key(store: Store):
+    ids = list(Task.objects.filter(state="ready", queue_name="queue 1").values_list("pk", flat=True))
+    assert by_primary_key(lambda: store.claim_found(Found("queue 1", ids), Owner(1, "w")))
+    assert Task.objects.filter(pk__in=ids, state="running").count() == len(ids)
+
+
+def test_a_sweep_that_is_not_thorough_walks_the_index_of_what_runs(store: Store, tasks: list[Claimed]):
+    worker = store.register_worker("dead", lease=60, now=ago(minutes=5))
+    put_many(3, "running", attempt=1, worker_ids="w\n", worker_id=worker.pk)
+    store.stop_worker(worker.pk, now=ago(minutes=3))
+    tasks_of_the_dead = f"SELECT {connection.ops.quote_name('locqueue_task')}"
+    plan = plan_of(lambda: store.rescue(max_crashes=3, thorough=False, now=NOW), tasks_of_the_dead)
+    assert "locqueue_task_running" in plan or "locqueue_task_pkey" in plan or "PRIMARY KEY" in plan, plan
+    assert "Seq Scan on locqueue_task" not in plan, plan
+    assert "SCAN locqueue_task\n" not in plan, plan
 
 
 def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[Claimed]):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import DataError, connection
+from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Task, Worker
 from django_locqueue.policies.outcome import Kind
@@ -255,6 +256,44 @@ def test_a_rescued_task_is_not_rescued_again(store: Store, owner: Owner):
     orphaned(store, owner)
     assert len(rescue(store)) == 1
     assert rescue(store) == []
+
+
+# -- a sweep that is not thorough
+
+
+def test_a_sweep_that_is_not_thorough_takes_the_tasks_of_workers_that_have_stopped(store: Store, owner: Owner):
+    task = orphaned(store, owner)
+    assert rescue(store, thorough=False) == [task.id]
+
+
+def test_a_sweep_that_is_not_thorough_takes_the_tasks_of_workers_whose_lease_runs_out_now(store: Store):
+    task = running(store, owner_of(store.register_worker("silent", lease=30, now=ago(seconds=31))))
+    assert rescue(store, thorough=False) == [task.id]
+
+
+def test_a_sweep_that_is_not_thorough_leaves_what_belongs_to_no_worker_to_the_next(store: Store, owner: Owner):
+    task = running(store, owner)
+    Worker.objects.all().delete()
+    assert rescue(store, thorough=False) == []
+    assert rescue(store) == [task.id]
+
+
+def test_a_worker_with_nothing_left_is_settled_and_not_looked_at_again(store: Store, owner: Owner):
+    orphaned(store, owner)
+    assert len(rescue(store, thorough=False)) == 1
+    assert Worker.objects.unsettled().count() == 1  # a claim of its own may commit yet
+    assert rescue(store, thorough=False, now=later(minutes=2)) == []
+    assert Worker.objects.unsettled().count() == 0
+    with CaptureQueriesContext(connection) as queries:
+        rescue(store, thorough=False, now=later(minutes=3))
+    assert not any("locqueue_task" in query["sql"] for query in queries)
+
+
+def test_a_worker_whose_tasks_could_not_be_rescued_is_not_settled(store: Store, owner: Owner):
+    put("running", worker_id=owner.id, attempt=1, claim_no=1)
+    store.stop_worker(owner.id, now=ago(minutes=5))
+    assert rescue(store, thorough=False, limit=0) == []
+    assert Worker.objects.unsettled().count() == 1
 
 
 # -- one unlucky row

@@ -93,7 +93,8 @@ def test_damaged_rows_hold_up_no_other(store, rows):
     assert not set(sound) - given
 
 
-def test_what_becomes_of_a_damaged_row_is_an_end_with_a_reason_or_a_run(store, rows):
+def test_what_becomes_of_a_damaged_row_is_an_end_with_a_reason_or_a_run(store, rows, settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     damaged, _ = rows()
     perform([Execution(task) for task in serve(store)])
     ends = {name: Task.objects.values_list("state", "error_message").get(pk=pk) for name, pk in damaged.items()}

@@ -206,7 +206,7 @@ def suspects(*ids):
 
 def test_tasks_whose_worker_died_run_one_at_a_time_and_the_rest_comes_back_one_by_one(stage):
     stage.store.ready = suspects(1, 2, 3)
-    stage.dispatcher._ahead = 1
+    stage.dispatcher._ahead, stage.dispatcher._measured = 1, (math.inf, 0)  # as if just measured
     stage.dispatcher.run_once()
     assert [execution.claimed.id for execution in stage.pool.executions] == [1]
     assert [(late.claimed.id, late.outcome.kind, late.outcome.delay) for late in stage.given_back] == [
@@ -270,7 +270,7 @@ def test_threads_do_not_grow_past_the_most(growing):
 def test_no_thread_is_added_for_tasks_that_are_over_sooner(growing):
     growing.store.ready = [claimed(number) for number in range(1, 10)]
     growing.dispatcher._measured = (math.inf, 0)  # the pace stays as it is
-    growing.dispatcher._ahead = 3  # so many end in 50 ms
+    growing.dispatcher._ahead, growing.dispatcher._measured = 3, (math.inf, 0)  # so many end in 50 ms
     for _ in range(20):
         growing.dispatcher.run_once()
     assert growing.pool.size == 1
@@ -334,12 +334,12 @@ def test_what_ends_while_the_database_is_asked_for_lost_answers_is_not_taken_for
         return [claimed(1), claimed(2), claimed(3)]
 
     monkeypatch.setattr(stage.store, "held", held)
-    stage.dispatcher._release_unknown(stage.owner)
+    stage.dispatcher._reconcile(stage.owner)
     assert [task.id for task in stage.store.released] == [3]
 
 
 def test_what_waits_to_be_written_is_not_taken_for_lost(stage):
     stage.dispatcher.ending = lambda: {(1, 1)}
     stage.store.running = [claimed(1), claimed(2)]
-    stage.dispatcher._release_unknown(stage.owner)
+    stage.dispatcher._reconcile(stage.owner)
     assert [task.id for task in stage.store.released] == [2]

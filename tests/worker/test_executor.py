@@ -132,7 +132,8 @@ def test_any_exception_leaves_a_readable_entry(kind):
 @pytest.mark.parametrize(
     "path", ["no.such.module.task", "tests.tasks.removed", "tests.tasks.Path", "tests.tasks.write_ledger", "", "nodots"]
 )
-def test_a_path_that_leads_to_no_task_fails_that_task_alone(path):
+def test_a_path_that_leads_to_no_task_fails_that_task_alone(path, settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
     Task.objects.filter(pk=int(result.id)).update(task_path=path)
     run_next(2)
@@ -144,7 +145,8 @@ def test_a_path_that_leads_to_no_task_fails_that_task_alone(path):
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit(1)", "raise KeyboardInterrupt", "import nowhere", "def (", "1/0"])
-def test_a_module_that_breaks_at_import_fails_that_task_alone(code, tmp_path, monkeypatch):
+def test_a_module_that_breaks_at_import_fails_that_task_alone(code, tmp_path, monkeypatch, settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     (tmp_path / "broken_tasks.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     result = tasks.add.enqueue(1)

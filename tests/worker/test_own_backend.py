@@ -80,7 +80,8 @@ def test_a_task_that_is_cancelled_where_it_would_wait_has_finished_for_django(to
     assert told[0].errors[-1].traceback == "the order is gone"
 
 
-def test_a_task_that_never_began_and_is_not_kept_is_told_all_the_same(told, two_backends):
+def test_a_task_that_never_began_and_is_not_kept_is_told_all_the_same(told, two_backends, settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     tasks.add.using(backend="slow").enqueue(1)
     Task.objects.update(task_path="no.such.task")
     run_next()

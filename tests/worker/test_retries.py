@@ -5,6 +5,7 @@ import pytest
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind
 from tests import retried_tasks, tasks
+from tests.processes import wait_until
 from tests.running import make_ready, row, run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,3 +104,38 @@ def test_a_try_that_died_with_its_worker_is_not_charged():
     Task.objects.update(attempt=1, crashes=1, worker_ids="dead:1\n")
     assert run_next()[0].outcome.kind is Kind.RETRIED
     assert row(result).attempt == 2
+
+
+@pytest.mark.parametrize("stored", [1, 3])
+def test_a_task_keeps_the_most_attempts_with_which_it_was_enqueued(stored):
+    """A deploy that changes ``max_attempts`` is for what is enqueued from then on."""
+    result = retried_tasks.fail_and_wait_30.enqueue()
+    Task.objects.update(max_attempts=stored)  # as the version before had it; today it is 2
+    for _ in range(stored):
+        run_next()
+        if row(result).state == State.SCHEDULED:
+            make_ready(result)
+    assert (row(result).state, row(result).attempt) == (State.FAILED, stored)
+
+
+def test_which_errors_are_tried_again_and_when_says_the_code_that_runs():
+    result = retried_tasks.fail_with.enqueue("ValueError")
+    Task.objects.update(
+        task_path=retried_tasks.fail_and_wait_by_dict.module_path, args_kwargs={"args": [], "kwargs": {}}
+    )
+    assert run_next()[0].outcome.delay == 100
+    assert row(result).state == State.SCHEDULED
+
+
+def test_a_worker_goes_on_after_every_backoff_that_misbehaves(serving, settings):
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"POLL_SECONDS": (0.01, 0.05)}}
+    names = ("broken_backoff", "exiting_backoff")
+    results = [getattr(retried_tasks, f"fail_with_{name}").enqueue() for name in names]
+    results += [getattr(retried_tasks, f"fail_and_wait_{name}").enqueue() for name in ("none", "negative", "nan")]
+    canary = tasks.add.enqueue(1)
+    serving(threads=2)
+    wait_until(lambda: row(canary).is_finished)
+    wait_until(lambda: all(row(result).state == State.SCHEDULED for result in results))
+    waits = [(row(result).run_after - row(result).last_attempted_at).total_seconds() for result in results]
+    assert waits == [pytest.approx(MAX, abs=20)] * len(results)
+    assert {row(result).attempt for result in results} == {1}

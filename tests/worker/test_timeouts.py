@@ -167,7 +167,7 @@ def test_the_text_of_a_timeout_says_its_seconds():
     assert str(TaskTimeout()) == "ran longer than its timeout"
 
 
-def test_a_task_without_a_timeout_can_not_be_interrupted():
+def test_a_task_without_a_timeout_has_no_deadline():
     tasks.add.enqueue(1)
     [execution] = run_next()
-    assert (execution.interruptible, execution.deadline) == (None, None)
+    assert execution.deadline is None

@@ -49,6 +49,7 @@ class Command(BaseCommand):
         add("--max-rss", type=float, metavar="MB", help="leave when the process holds MB of memory, in the same way")
         add("--heartbeat-file", default="", metavar="PATH", help="touch this file with each heartbeat")
         add("--wait-for-db", type=float, default=0, metavar="S", help="wait up to S seconds for the database at start")
+        add("--no-scheduler", action="store_true", help="leave it to other workers to enqueue what schedules ask for")
         add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
         add("--backend", default=compat.DEFAULT_TASK_BACKEND_ALIAS, metavar="ALIAS", help="which entry of TASKS")
         add("--worker-id", metavar="NAME", help="name shown in admin (default host:pid)")
@@ -216,6 +217,7 @@ class Command(BaseCommand):
             queues=_names("--queue", options["queue"]),
             exclude_queues=_names("--exclude-queue", options["exclude_queue"]),
             drain=options["drain"],
+            schedules=not options["no_scheduler"],
             limits=_limits(options),
             heartbeat_file=_heartbeat_file(options["heartbeat_file"]),
             table=inherited_table(),

@@ -1,0 +1,59 @@
+"""``manage.py queue_pause mail --reason "SMTP is down" --until 30m``: no worker starts a task of the queue."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from django_locqueue import clock
+from django_locqueue.management import person
+from django_locqueue.management.queue_command import QueueCommand
+from django_locqueue.management.until import until
+from django_locqueue.models import Queue, Task
+from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.store import Store
+
+
+class Command(QueueCommand):
+    help = "Pauses a queue: running tasks finish, new ones are accepted and wait. queue_resume lets it go on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("name", help="the queue")
+        parser.add_argument("--reason", default="", help="why; it is shown in admin")
+        parser.add_argument(
+            "--until", type=until, metavar="TIME", help='then it goes on by itself: 30m, 2h, "2026-12-01 08:00"'
+        )
+
+    def change(self, store: Store, **options: Any) -> None:
+        name, until = options["name"], options["until"]
+        if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+            raise CommandError(f"A queue's name has 1 to {NAME_LENGTH} printable characters, got {name!r}.")
+        now = store.now()
+        end = now + until if isinstance(until, timedelta) else until and clock.storable(until)
+        if end is not None and end <= now:
+            raise CommandError(f"--until must be in the future: it is {end}, and the database's time is {now}.")
+        known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
+        tasks = Task.objects.using(store.alias).filter(queue_name=name)
+        is_known = name in known or tasks.ready().exists()
+        if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
+            raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
+        if not is_known:
+            self.stderr.write(
+                self.style.WARNING(
+                    f"No worker has served a queue {name} yet. There are: {', '.join(known) or 'none'}. "
+                    f"If the name is wrong: queue_resume {name}"
+                )
+            )
+        running = tasks.running().count()
+        self.stdout.write(
+            f"Queue {name} is paused"
+            + ("." if end is None else f" until {_local(end)}.")
+            + (f" {running} running task{' finishes' if running == 1 else 's finish'}." if running else "")
+        )
+
+
+def _local(moment: datetime) -> str:
+    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
+    return f"{local:%Y-%m-%d %H:%M:%S %Z}".strip()
