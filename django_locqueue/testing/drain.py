@@ -16,6 +16,7 @@ from django_locqueue import endings, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
+from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.store import Claimed
 from django_locqueue.store.serve import Owner
 from django_locqueue.testing.interrupter import Interrupter
@@ -55,6 +56,7 @@ def run_tasks(
     until_empty: bool = True,
     delayed: bool = False,
     check: bool = False,
+    schedules: bool = False,
     backend: str | None = None,
 ) -> list[Run]:
     """Run the tasks that are ready, one at a time, as a worker would; return what was run, in order.
@@ -66,10 +68,13 @@ def run_tasks(
     and nothing that these tasks enqueue. ``delayed=True``: also what waits for its time, a retry or a snooze among
     them; the queue's clock is put forward from one to the next, and is back afterwards. Without it they stay: a retry
     is due when its backoff is over, see ``travel``. ``check=True``: raise the exception of the first task that fails
-    for good. ``backend``: its alias, if the project has several databases.
+    for good. ``schedules=True``: enqueue the slots that are due before. ``backend``: its alias, if the project has
+    several databases.
     """
     drain = _Drain(_backend(backend), queue)
     with ExitStack() as travels:
+        if schedules:
+            drain.scheduler = Scheduler(drain.store)
         return drain.run(limit, until_empty=until_empty, travels=travels if delayed else None, check=check)
 
 
@@ -82,6 +87,8 @@ class _Drain:
         self.interrupter = Interrupter()
         self.executor = Executor(backend, watch=self.interrupter, owns_connections=False)
         self.queues = () if queue is None else (queue,) if isinstance(queue, str) else tuple(queue)
+
+        self.scheduler: Scheduler | None = None  # what enqueues the slots that are due; None: nobody
 
     def run(self, limit: int | None, *, until_empty: bool, travels: ExitStack | None, check: bool) -> list[Run]:
         worker = self.store.register_worker(NAME, lease=LEASE_SECONDS)
@@ -111,6 +118,8 @@ class _Drain:
         return runs
 
     def _claim(self, owner: Owner, most: int) -> Sequence[Claimed]:
+        if self.scheduler is not None:
+            self.scheduler.run_once()
         while self.store.promote():
             pass
         return self.store.claim(owner, most, queues=self.queues)

@@ -200,6 +200,16 @@ def test_delayed_leaves_other_queues_alone():
     assert run_tasks("mail", delayed=True) == []
 
 
+def test_schedules_go_by_the_same_clock(settings):
+    nightly = {"task": "tests.testing.sample_tasks.note", "cron": "0 3 * * *", "args": ["nightly"]}
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "SCHEDULES": {"nightly": nightly}}
+    assert run_tasks(schedules=True) == []  # from now on its slots are known
+    with travel(timedelta(days=1, seconds=1)):
+        assert run_tasks() == []
+        run_tasks(schedules=True)
+    assert ran == ["nightly"]
+
+
 # -- tasks that fail
 
 
