@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, QueueFull, Retry, Snooze
+from django_locqueue.exceptions import Cancel, DuplicateTask, QueueFull, Retry, Snooze
+from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "QueueFull", "Retry", "Snooze", "schedule", "task"]
+__all__ = ["Cancel", "DuplicateTask", "QueueFull", "Retry", "Snooze", "Unique", "schedule", "task"]
 
 
 def __getattr__(name: str) -> object:

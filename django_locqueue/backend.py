@@ -7,13 +7,15 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
 from django.core import checks
 from django.utils import timezone
 
-from django_locqueue import clock, compat, endings
+from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, check_hooks, dropped_result, hooks_of
@@ -127,6 +129,8 @@ class LocQueueBackend(compat.BaseTaskBackend):
             raise compat.InvalidTask(f"The path {task.module_path} is longer than {PATH_LENGTH} characters.")
         if isinstance(task, TaskDefinition):
             _validate_options(task)
+            if problem := uniqueness.problem(task, lambda: self.retention):
+                raise compat.InvalidTask(problem)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
@@ -140,6 +144,9 @@ class LocQueueBackend(compat.BaseTaskBackend):
             if isinstance(asked, Dropped):
                 return dropped_result(asked)
             task, args, kwargs = asked
+        if getattr(task, "unique", None) is not None:
+            [result] = self._store_many(task, [(args, kwargs)])
+            return result
         call = next(self._calls(task, [(args, kwargs)]))
         if self.pending_limits:
             admit([call], self.pending_limits, self.store.count_pending)
@@ -154,33 +161,31 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
-        if self.hooks.before_enqueue:
-            results = self._enqueue_asked(task, pairs(calls))
+        if not self.hooks.before_enqueue:
+            return self._store_many(task, pairs(calls))
+        asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in pairs(calls)]
+        kept = [each for each in asked if not isinstance(each, Dropped)]
+        new: list[QueuedTaskResult] = []
+        with self.store.transaction():
+            for varied, alike in groupby(kept, itemgetter(0)):
+                new += self._store_many(varied, [(args, kwargs) for _, args, kwargs in alike])
+        results = iter(new)
+        return [dropped_result(each) if isinstance(each, Dropped) else next(results) for each in asked]
+
+    def _store_many(self, task: Any, arguments: Sequence[uniqueness.Arguments]) -> Sequence[QueuedTaskResult]:
+        calls = list(self._calls(task, arguments))
+        if self.pending_limits:
+            admit(calls, self.pending_limits, self.store.count_pending)
+        results: Sequence[QueuedTaskResult]
+        if getattr(task, "unique", None) is not None:
+            results = uniqueness.enqueue(self.store, task, arguments, calls)
         else:
-            stored = list(self._calls(task, pairs(calls)))
-            if self.pending_limits:
-                admit(stored, self.pending_limits, self.store.count_pending)
-            results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
+            results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
-                if not result.is_dropped:
+                if not result.is_duplicate:
                     compat.task_enqueued.send(type(self), task_result=result)
         return results
-
-    def _enqueue_asked(
-        self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> Sequence[QueuedTaskResult]:
-        """Store what the hooks let pass. Each call may have become one with other options than its neighbour."""
-        asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in calls]
-        kept = [each for each in asked if not isinstance(each, Dropped)]
-        stored = [next(self._calls(varied, [(args, kwargs)])) for varied, args, kwargs in kept]
-        if self.pending_limits:
-            admit(stored, self.pending_limits, self.store.count_pending)
-        new = (
-            new_result(varied, enqueued.id, enqueued.enqueued_at, args, kwargs)
-            for (varied, args, kwargs), enqueued in zip(kept, self.store.enqueue_many(stored), strict=True)
-        )
-        return [dropped_result(each) if isinstance(each, Dropped) else next(new) for each in asked]
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
         """Return the result of a stored task. Raises ``TaskResultDoesNotExist``, also for a malformed id.

@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from django_locqueue import compat, registry
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
+from django_locqueue.policies.unique import Unique
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -30,6 +31,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
     ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
     ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
+    ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
+    ``unique_key``: the key of a call, instead of what its arguments make of ``unique.key``.
     """
 
     max_attempts: int | None = None
@@ -46,6 +49,9 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
         registry.register(self)
 
+    unique: Unique | None = None
+    unique_key: str | None = None
+
     def using(
         self,
         *,
@@ -54,6 +60,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         run_after: datetime | None = None,
         backend: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        unique_key: str | None = None,
     ) -> "TaskDefinition":
         """Return a copy with other defaults; None leaves one as it is."""
         changes: dict[str, Any] = {
@@ -62,6 +69,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
             "run_after": run_after,
             "backend": backend,
             "metadata": metadata,
+            "unique_key": unique_key,
         }
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
@@ -128,6 +136,7 @@ def task(
     metadata: Mapping[str, Any] | None = ...,
     expires: float | None = ...,
     aliases: str | Iterable[str] = ...,
+    unique: Unique | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -137,8 +146,8 @@ def task(function: Any = None, **options: Any) -> Any:
     A typed superset of ``django.tasks.task``: its options and those of :class:`TaskDefinition`. With a backend that
     is not ours (Django's immediate one in tests) our options are accepted and have no effect.
     """
-    if "run_after" in options:
-        raise TypeError("run_after belongs to one call, not to the definition: use .using(run_after=...).")
+    for name in options.keys() & _OF_A_CALL:
+        raise TypeError(f"{name} belongs to one call, not to the definition: use .using({name}=...).")
     if unknown := options.keys() - _OPTIONS:
         raise TypeError(f"@task has no option {', '.join(sorted(unknown))}. It has: {', '.join(sorted(_OPTIONS))}.")
     if "retry_on" in options:
@@ -167,7 +176,8 @@ _DEFAULTS = {
     "takes_context": False,
     "run_after": None,
 }
-_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func", "run_after"}
+_OF_A_CALL = {"run_after", "unique_key"}
+_OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func"} - _OF_A_CALL
 
 
 def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:

@@ -1,5 +1,7 @@
 """Everything the library raises, and what a task raises to steer its own fate."""
 
+from typing import Any
+
 
 class LocQueueError(Exception):
     """Base of every error that comes from django-locqueue itself."""
@@ -83,6 +85,26 @@ class WorkerLost(LocQueueError):
 
 class DamagedTask(LocQueueError):
     """The task's row holds what no worker can claim or read (edited by hand); it was failed for the sake of others."""
+
+
+class DuplicateTask(LocQueueError):
+    """Another task holds the unique key of a call, and ``on_conflict`` is ``"raise"``. Nothing was enqueued.
+
+    ``task_result``: the result of the task that holds it.
+    """
+
+    task_result: Any = None
+
+    def __init__(self, holder: Any = None) -> None:
+        super().__init__(holder)
+        self.holder = holder  # its row
+
+    def __str__(self) -> str:
+        return (
+            "Nothing was enqueued: another task holds the unique key."
+            if self.holder is None
+            else (f"Nothing was enqueued: {self.holder} holds the unique key {self.holder.unique_key!r}.")
+        )
 
 
 class InvalidPayload(LocQueueError, TypeError):

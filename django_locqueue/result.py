@@ -37,9 +37,11 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
     """Django's ``TaskResult`` of a stored task, which can also be stopped and put back.
 
     ``progress``: what the task last said of it, None if it has said nothing.
+    ``is_duplicate``: nothing was stored for the call; this is the task that holds its unique key.
     """
 
     progress: Progress | None = None
+    is_duplicate: bool = False
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
@@ -55,7 +57,10 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
-        """Put it back with one more attempt, also one that has succeeded. False: it has not ended."""
+        """Put it back with one more attempt, also one that has succeeded.
+
+        False: it has not ended, or another holds its unique key.
+        """
         return bool(_backend_of(self).store.requeue([int(self.id)], states=FINISHED))
 
     def refresh(self) -> None:

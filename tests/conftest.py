@@ -8,9 +8,24 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from django_locqueue.models import Worker
+from tests import clean_slate
 from tests.processes import Process, wait_until
 
-THREAD_END_SECONDS = 3
+THREAD_END_SECONDS = 10
+
+clean_slate.use()
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests to which the database is given: `python -m tests` runs them on each, and the others once.
+
+    pytest-django keeps the others from it.
+    """
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db"}:
+            item.add_marker("database")
 
 
 @pytest.fixture

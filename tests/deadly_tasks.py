@@ -81,7 +81,9 @@ def die_at_first(ledger: str) -> None:
 @task
 def end_thread(name: str) -> None:
     """Let a thread of the worker end as by a fault that nobody foresaw."""
-    [thread] = [each for each in threading.enumerate() if each.name == name]
+    while not (found := [each for each in threading.enumerate() if each.name == name]):
+        time.sleep(0.01)  # it is about to be started
+    [thread] = found
     assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
 
 

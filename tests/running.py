@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connections
+from django.db import connections, transaction
 
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
@@ -104,6 +104,14 @@ def row(result: Any) -> Task:
     """Return the stored row of a result."""
     task: Task = Task.objects.get(pk=int(result.id))
     return task
+
+
+def enqueue_as(task_path: str, definition: Any, *args: Any) -> Any:
+    """Enqueue a task of another path. In one transaction: a worker that is there must not see it with its own."""
+    with transaction.atomic():
+        result = definition.enqueue(*args)
+        Task.objects.filter(pk=int(result.id)).update(task_path=task_path)
+    return result
 
 
 def make_ready(result: Any) -> None:

@@ -97,11 +97,11 @@ RETRY = Change(
     states=(State.FAILED, State.CANCELLED),
     done=ngettext_lazy("Retried %(count)s task.", "Retried %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
-        "%(count)s was skipped because it has not failed.",
-        "%(count)s were skipped because they have not failed.",
+        "%(count)s was skipped because it has not failed, or another task holds its unique key.",
+        "%(count)s were skipped because they have not failed, or other tasks hold their unique keys.",
         "count",
     ),
-    nothing=_("Nothing was changed: the task has not failed, or no longer."),
+    nothing=_("Nothing was changed: the task has not failed, or no longer, or another task holds its unique key."),
     logged=_("Retried."),
 )
 RUN = Change(

@@ -40,6 +40,10 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
         found.append((_("Worker"), legible.line(names[-1])))
     if task.crashes:
         found.append((_("Workers lost"), task.crashes))
+    if task.unique_key:
+        # The lists are of tasks; that the key is one of this definition's goes without saying.
+        key = legible.line(masking.mask_text(task.unique_key.removeprefix(f"{task.task_path}:")))
+        found.append((_("Unique key"), _("%(key)s (held)") % {"key": key} if task.unique_lock else key))
     if task.cancel_requested and not task.is_finished:
         found.append((_("Asked to stop"), _asked(task)))
     if task.backend_alias != "default":

@@ -55,8 +55,12 @@ def _signature(function: Callable[..., Any], takes_context: bool) -> inspect.Sig
 
 
 def fitted(key: str, length: int) -> str:
-    """Return ``key`` in at most ``length`` characters: the end of a longer one is replaced by a digest of all of it."""
-    if len(key) <= length:
+    """Return ``key`` in at most ``length`` characters, storable everywhere.
+
+    The end of a longer one, and of one with characters that not every database keeps, is a digest of all of it.
+    """
+    kept = key.replace("\x00", "").encode("utf-8", "ignore").decode("utf-8")
+    if len(key) <= length and kept == key:
         return key
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    return f"{key[: length - _HASH - 1]}#{digest}"
+    return f"{kept[: length - _HASH - 1]}#{digest}"

@@ -89,6 +89,7 @@ class SettingAside(LookingBack, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
+                    self._free_items_of([task_id])
                     return bool(self.by_key([task_id], State.READY).update(**values))
             except DatabaseError as refused:
                 if self.is_transient(refused):

@@ -2,19 +2,25 @@
 that are still in one at that moment, and says which."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
-from django.db.models import F, Value
+from django.db import IntegrityError
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, WAITING, State, turn
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
+from django_locqueue.policies.unique import STARTED
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
 
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
+LOOKS = 3  # for free locks, before a conflict is an error
+_LOCKS_AGAIN = Q(unique_until__in=(STARTED, UNTIL_FINISHED))  # a window is counted from when it was enqueued
 
 
 class Controlling(Recovering):
@@ -22,22 +28,45 @@ class Controlling(Recovering):
     def requeue(
         self, ids: Sequence[int], *, states: Sequence[State] = UNSUCCESSFUL, now: datetime | None = None
     ) -> list[int]:
-        """Put those tasks back that ended in one of ``states``, with one more attempt. Return the ids that changed."""
-        return self._change(
-            ids,
-            states,
-            state=turn(),
-            run_after=self.time(now),
-            finished_at=None,
-            crashes=0,
-            max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
-            cancel_requested=False,
-            cancel_reason="",
-            return_value=None,
-            progress=None,
-            progress_message="",
-            unknown_since=None,
-        )
+        """Put those tasks back that ended in one of ``states``, with one more attempt. Return the ids that changed.
+
+        One that was unique holds its lock again. Where another task has it, the one that was to be put back stays.
+        """
+        for _ in range(LOOKS):
+            with suppress(IntegrityError):  # another took such a lock between our look and our write
+                return self._requeue(ids, states, now)
+        return self._requeue(ids, states, now)
+
+    def _requeue(self, ids: Sequence[int], states: Sequence[State], now: datetime | None) -> list[int]:
+        with self.transaction():
+            found = self._with_free_locks(list(self._locked_states(ids, states)))
+            if found:
+                self.tasks.filter(pk__in=found).update(
+                    state=turn(),
+                    run_after=self.time(now),
+                    finished_at=None,
+                    crashes=0,
+                    max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
+                    cancel_requested=False,
+                    cancel_reason="",
+                    return_value=None,
+                    progress=None,
+                    progress_message="",
+                    unknown_since=None,
+                    unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
+                )
+            return found
+
+    def _with_free_locks(self, ids: list[int]) -> list[int]:
+        """Leave out the tasks whose unique lock another holds by now, or one before them will."""
+        locks = dict(self.tasks.filter(_LOCKS_AGAIN, pk__in=ids).values_list("pk", "unique_key"))
+        held = set(self.tasks.filter(unique_lock__in=locks.values()).values_list("unique_lock", flat=True))
+        free = []
+        for pk in ids:
+            if (lock := locks.get(pk)) not in held:
+                free.append(pk)
+                held |= {lock} - {None}
+        return free
 
     @repeated
     def run_now(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
@@ -66,6 +95,7 @@ class Controlling(Recovering):
                     error_message=reason,
                     **unlocked(),
                 )
+                self._free_items_of(waiting)
             if running:
                 self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)
             return waiting, running

@@ -1,6 +1,7 @@
 """MySQL 8 and MariaDB 10.6+. No RETURNING from UPDATE: rows are locked and read, then written by primary key."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -12,6 +13,7 @@ from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Mark, Owner
 from django_locqueue.store.store import Store
+from django_locqueue.store.unique import lock_of
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, lock wait timeout; under REPEATABLE READ, MariaDB's "record has changed since last read".
@@ -45,6 +47,28 @@ class MySQLStore(Store):
                 # Inside the transaction, so that nothing is stored whose result the caller does not get.
                 raise RuntimeError(f"Stored {len(calls)} tasks, and found {len(stored)} of them from id {first} on.")
             return stored
+
+    share_lock = "LOCK IN SHARE MODE"
+
+    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
+        # One at a time: the id says whether a row was stored, LAST_INSERT_ID(0) makes it 0 where one was found. And not
+        # INSERT alone, which takes a share lock on what it finds: two that then want more than that are a deadlock.
+        stored = {}
+        for call in calls:
+            sql, params = self._insert_sql([call])
+            # In a transaction, or the row could have run, and be gone, when it is read.
+            with nullcontext() if self._in_transaction else self.transaction():
+                with self.connection.cursor() as cursor:
+                    cursor.execute(f"{sql} ON DUPLICATE KEY UPDATE claim_no = claim_no + LAST_INSERT_ID(0)", params)
+                    task_id = cursor.lastrowid
+                if task_id:
+                    row = self.tasks.values_list("pk", "state", "run_after", "enqueued_at").get(pk=task_id)
+                    stored[lock_of(call)] = Enqueued(*row)
+        return stored
+
+    def _holders(self, locks: Collection[str], *, to_change: bool) -> dict[str, Any]:
+        # What was found is locked already; only a read that locks sees it as it is, and not as our snapshot has it.
+        return super()._holders(locks, to_change=to_change or self._in_transaction)
 
     def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)

@@ -12,9 +12,11 @@ from django.db import transaction
 from django_locqueue import conf
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
+from django_locqueue.policies.unique import DEBOUNCE
 from django_locqueue.store.recover import SOON_SECONDS, Rescued
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Call, Claimed, Enqueued, Key
+from django_locqueue.store.unique import Merge
+from django_locqueue.store.values import Call, Claimed, Enqueued, Itemised, Key, Placed
 
 T = TypeVar("T")
 
@@ -58,6 +60,23 @@ class Notifying(Store):
         self.notifier.tell({payload for payload in payloads if payload is not None})
         return stored
 
+    def enqueue_unique(self, calls: Sequence[Call], on_conflict: str, merge: Merge | None = None) -> list[Placed]:
+        placed = super().enqueue_unique(calls, on_conflict, merge)
+        self._tell_placed(calls, placed)
+        if on_conflict == DEBOUNCE:
+            self._tell_any(any(each.holder is not None for each in placed))
+        return placed
+
+    def enqueue_items(self, calls: Sequence[Itemised]) -> list[Placed]:
+        placed = super().enqueue_items(calls)
+        self._tell_placed([each.call for each in calls], placed)
+        return placed
+
+    def _tell_placed(self, calls: Sequence[Call], placed: Sequence[Placed]) -> None:
+        new = zip(calls, placed, strict=True)
+        payloads = (_payload(call, each) for call, each in new if each.holder is None)
+        self.notifier.tell({payload for payload in payloads if payload is not None})
+
     def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> dict[Key, State]:
         written = super().ack(ended, now=now)
         if again := {task.queue_name for task, _ in ended if written.get(task.key) in _STARTABLE}:
@@ -100,7 +119,7 @@ class Notifying(Store):
         return connection
 
 
-def _payload(call: Call, enqueued: Enqueued) -> str | None:
+def _payload(call: Call, enqueued: Enqueued | Placed) -> str | None:
     """Return whom to tell. Of what is due later nobody has to hear: maintenance looks each SOON_SECONDS."""
     if enqueued.state in _STARTABLE:
         return call.queue_name

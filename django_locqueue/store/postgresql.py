@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db import Error
+from django.db import Error, transaction
 
 from django_locqueue import clock
 from django_locqueue.models import State
@@ -14,6 +14,7 @@ from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.enqueue import columns_with
 from django_locqueue.store.notify import Notifying
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Owner
+from django_locqueue.store.unique import lock_of
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, serialisation failure (under REPEATABLE READ, SKIP LOCKED meets rows changed since the snapshot).
@@ -51,14 +52,7 @@ class PostgreSQLStore(Notifying):
 
     def _copy(self, calls: Sequence[Call]) -> list[Enqueued]:
         """Store calls by COPY, half the time of an INSERT. It returns nothing, so the ids are drawn before."""
-        ids, at = self.fetch(
-            f"""
-            SELECT array_agg(nextval((SELECT pg_get_serial_sequence('{TABLE}', 'id'))::regclass)),
-              {clock.now_sql(self.connection)}
-            FROM generate_series(1, %s)
-            """,
-            [len(calls)],
-        )[0]
+        ids, at = self._draw_ids(len(calls))
         now = self.load_time(at)
         frames: dict[tuple[Any, ...], tuple[str, str, str, datetime]] = {}
         lines, stored = [], []
@@ -76,6 +70,46 @@ class PostgreSQLStore(Notifying):
         ):
             copy.write("".join(lines))
         return stored
+
+    def _draw_ids(self, count: int) -> tuple[list[int], Any]:
+        """Return ids for new tasks, and the database's time."""
+        rows = self.fetch(
+            f"""
+            SELECT array_agg(nextval((SELECT pg_get_serial_sequence('{TABLE}', 'id'))::regclass)),
+              {clock.now_sql(self.connection)}
+            FROM generate_series(1, %s)
+            """,
+            [count],
+        )
+        return rows[0]
+
+    # A share lock, so that two who leave a call out for the same task do not wait for each other.
+    share_lock = "FOR SHARE"
+
+    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
+        if len(calls) > 1:
+            # In the order of their locks: who stores the same ones waits, and there is no deadlock. Their ids, which
+            # are the order of service, are drawn before.
+            ids = self._draw_ids(len(calls))[0]
+            with_ids = (call._replace(extra=(*call.extra, ("id", id))) for id, call in zip(ids, calls, strict=True))
+            calls = sorted(with_ids, key=lock_of)
+        return super()._insert_free(calls)
+
+    def _keep_waiting(self, ids: set[int]) -> set[int]:
+        while ids and self._in_transaction:
+            with self.transaction():
+                rows = self.fetch(
+                    f"SELECT id FROM {TABLE} WHERE id = ANY(%s) AND unique_lock IS NOT NULL "
+                    f"AND state || '' IN ('scheduled', 'ready', 'blocked') ORDER BY id FOR SHARE",
+                    [list(ids)],
+                )
+                still = {row[0] for row in rows}
+                if still == ids:
+                    break
+                # The lock on one that has been claimed meanwhile would hold up its outcome.
+                transaction.set_rollback(True, using=self.alias)
+            ids = still
+        return ids
 
     def _frame(self, call: Call, at: datetime, now: datetime) -> tuple[str, str, str, datetime]:
         """Return what stands before and after a call's arguments in its line, its state and its time.

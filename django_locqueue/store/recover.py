@@ -17,7 +17,8 @@ from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
-from django_locqueue.store.base import StoreBase, repeated, unlocked
+from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
@@ -39,7 +40,7 @@ class Rescued:
     backend_alias: str
 
 
-class Recovering(StoreBase):
+class Recovering(FreeingItems):
     @property
     def workers(self) -> WorkerQuerySet:
         return WorkerQuerySet(Worker, using=self.alias)
@@ -210,6 +211,8 @@ class Recovering(StoreBase):
         changes = {"crashes": crashes, "worker": None, **error, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):
             return None
+        if changes["state"] in FINISHED and task.terms is not None:
+            self._free_items_of([task.pk])
         TaskAttempt.objects.using(self.alias).create(
             task_id=task.pk,
             number=task.attempt,
@@ -276,6 +279,7 @@ class Recovering(StoreBase):
         if not ids:
             return 0
         TaskAttempt.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        self._free_items_of(ids)
         return self.tasks.filter(pk__in=ids)._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:

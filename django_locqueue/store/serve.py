@@ -15,6 +15,7 @@ from django_locqueue.policies.outcome import Kind, Outcome, class_path
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
+from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)
@@ -69,7 +70,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(QueueKeeping, Reporting):
+class Serving(QueueKeeping, Reporting, FreeingItems):
     def claim(
         self,
         owner: Owner,
@@ -227,6 +228,8 @@ class Serving(QueueKeeping, Reporting):
                 state = self._put_back(task, outcome, time, **_last_error(outcome))
             case Kind.SNOOZED | Kind.RELEASED:
                 state = self._put_back(task, outcome, time, **_untried(task), **(outcome.columns or {}))
+        if state in (State.FAILED, State.CANCELLED) and task.terms is not None:
+            self._free_items_of([task.id])  # it may never have begun
         gone = state in FINISHED and not outcome.keep_row
         if state is not None and not gone and outcome.error is not None:
             TaskAttempt.objects.using(self.alias).create(

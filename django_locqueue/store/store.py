@@ -6,14 +6,15 @@ from types import MappingProxyType
 from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.control import Controlling
-from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.pending import CountingPending
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
+from django_locqueue.store.unique import UniqueEnqueuing
+from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
 
 
-class Store(Enqueuing, CountingPending, SettingAside, Controlling, Scheduling):
+class Store(UniqueEnqueuing, ItemEnqueuing, CountingPending, SettingAside, Controlling, Scheduling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

@@ -1,9 +1,10 @@
 """The values that cross the store's border: what is enqueued, what became of it, and what a claim gives."""
 
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django_locqueue.models.task import State, worker_names
+from django_locqueue.models.task import State, Task, worker_names
 
 Key = tuple[int, int]  # a task's id and the number of its claim
 
@@ -30,6 +31,25 @@ class Enqueued(NamedTuple):
     state: str
     run_after: datetime
     enqueued_at: datetime
+
+
+class Itemised(NamedTuple):
+    """A call whose items are unique. ``trimmed``: gives its arguments with the items at these places of ``locks``."""
+
+    call: Call
+    locks: Sequence[str]
+    trimmed: Callable[[Collection[int]], str]
+
+
+class Placed(NamedTuple):
+    """What became of a unique call: a task of its own, or the ``holder`` of its key, as its row is now."""
+
+    id: int
+    state: str
+    run_after: datetime
+    enqueued_at: datetime
+    args_kwargs: str  # as they were stored; of a holder, see its row
+    holder: Task | None = None
 
 
 class Claimed(NamedTuple):

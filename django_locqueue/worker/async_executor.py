@@ -9,7 +9,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
+from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor, holds_items
 
 
 class AsyncExecutor:
@@ -35,8 +35,11 @@ class AsyncExecutor:
         self.executor.end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
 
     async def _run(self, execution: Execution) -> Outcome:
-        # On a thread only what may use the database: receivers of signals, hooks, and the errors of earlier tries.
-        if self.executor.is_heard or execution.claimed.attempt > 1 or self.executor.has_claim_hooks(execution.claimed):
+        # On a thread only what may use the database: receivers of signals, hooks, the errors of earlier tries, unique
+        # items.
+        claimed = execution.claimed
+        uses_database = claimed.attempt > 1 or holds_items(claimed) or self.executor.has_claim_hooks(claimed)
+        if self.executor.is_heard or uses_database:
             call = await sync_to_async(self._begin)(execution)
         else:
             call = self.executor.begin(execution)

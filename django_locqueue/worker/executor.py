@@ -169,6 +169,12 @@ class Executor:
         if claimed.terms is not None and (late := _expired(claimed)) is not None:
             return late
         definition, options = plan.definition, plan.options
+        if holds_items(claimed):
+            try:
+                self.store.free_items(claimed.id)
+            except Error:
+                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
         if is_heard or definition.takes_context or (options and callable(options.backoff)):
@@ -360,6 +366,11 @@ class Executor:
             return running_result(claimed, definition, database=self.store.alias)
         except Error:
             return claimed_result(claimed, definition)
+
+
+def holds_items(claimed: Claimed) -> bool:
+    """Whether it may hold items of a list that are free from when it begins."""
+    return claimed.terms is not None and load_terms(claimed.terms).unique_items
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}

@@ -248,9 +248,9 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        for service in (self.listener, self.scheduler, self.dispatcher.scout):
-            if service is not None:
-                service.stop(0)
+        for helper in (self.listener, self.scheduler, self.dispatcher.scout):
+            if helper is not None:
+                helper.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(

@@ -237,10 +237,11 @@ async def test_i13_a_hundred_requests_at_once_are_a_hundred_hits(hits, site):
     assert {hit.path for hit in hits} == {f"/any/{n}" for n in range(100)}
 
 
-async def test_i13_a_client_that_goes_away_is_499(hits, site):
+async def test_i13_a_client_that_goes_away_is_499(hits, site, monkeypatch):
     site.MIDDLEWARE = MIDDLEWARE[:1]
+    monkeypatch.setattr(urls, "slow_began", asyncio.Event())
     request = asyncio.ensure_future(AsyncClient().get("/slow/"))
-    await asyncio.sleep(0.05)
+    await urls.slow_began.wait()
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request

@@ -53,12 +53,12 @@ LONG = 3600
 
 def test_hits_are_sent_within_the_interval(fast_recorder, queue):
     record(fast_recorder(queue.send), "/a")
-    assert queue.took.wait(5)
+    assert queue.took.wait(30)
 
 
 def test_a_full_batch_is_sent_at_once(fast_recorder, queue):
     record(fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2), "/a", "/b")
-    assert queue.took.wait(5)
+    assert queue.took.wait(30)
 
 
 def test_flush_sends_what_is_buffered_in_batches(fast_recorder, queue):
@@ -79,7 +79,7 @@ def test_a_thread_that_died_is_replaced(fast_recorder, queue):
     record(recorder, "/a")
     recorder.stop()
     record(recorder, "/b")
-    assert recorder.drain(5)
+    assert recorder.drain(30)
     assert queue.paths == ["/a", "/b"]
 
 
@@ -114,11 +114,11 @@ def test_i9_the_thread_survives_an_outage(fast_recorder, queue, monkeypatch):
     recorder = fast_recorder(queue.send)
     queue.is_down = True
     record(recorder, "/a")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while recorder.counts.failures < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     queue.is_down = False
-    assert queue.took.wait(5)
+    assert queue.took.wait(30)
 
 
 def test_the_pause_grows_during_an_outage_up_to_a_minute():
@@ -155,7 +155,7 @@ def test_drain_says_when_the_queue_is_down(fast_recorder, queue):
     record(recorder, "/a")
     assert not recorder.drain(5)
     queue.is_down = False
-    assert recorder.drain(5)
+    assert recorder.drain(30)
 
 
 def test_stop_is_safe_twice(fast_recorder, queue):
@@ -173,7 +173,7 @@ def test_hits_of_many_threads_are_all_sent_once(fast_recorder, queue):
         thread.start()
     for thread in threads:
         thread.join()
-    assert recorder.drain(5)
+    assert recorder.drain(30)
     assert sorted(queue.paths) == sorted(f"/{n}/{i}" for n in range(8) for i in range(50))
 
 
@@ -312,7 +312,7 @@ def test_a_thread_that_could_not_be_started_is_tried_again(fast_recorder, queue,
         with pytest.raises(RuntimeError):
             record(recorder, "/a")
     record(recorder, "/b")
-    assert recorder.drain(5)
+    assert recorder.drain(30)
     assert queue.paths == ["/a", "/b"]
 
 
@@ -342,7 +342,7 @@ def test_a_forked_child_starts_empty_and_with_its_own_thread(fast_recorder, queu
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert recorder.drain(5)
+    assert recorder.drain(30)
     os.close(write)
     with os.fdopen(read) as pipe:
         assert sorted(pipe.read().splitlines()) == ["child /in-child", "parent /before"]

@@ -81,7 +81,11 @@ async def async_stream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(chunks())
 
 
+slow_began = asyncio.Event()
+
+
 async def slow(request: HttpRequest) -> HttpResponse:
+    slow_began.set()
     await asyncio.Event().wait()
     return HttpResponse("never")
 

@@ -41,7 +41,7 @@ def test_retry_makes_no_copies(root: Client, make_task: Callable[..., Task]) -> 
 def test_retry_skips_what_has_not_failed_and_says_so(root: Client, make_task: Callable[..., Task]) -> None:
     tasks = [make_task("failed"), make_task("running"), make_task("successful")]
     body = act(root, "retry", tasks)
-    assert "Retried 1 task. 2 were skipped because they have not failed." in body
+    assert "Retried 1 task. 2 were skipped because they have not failed, or other tasks hold their unique keys." in body
     assert states(tasks) == ["ready", "running", "successful"]
 
 
@@ -140,7 +140,9 @@ class TestOneTask:
     def test_what_changed_meanwhile_is_left_alone(self, root: Client, make_task: Callable[..., Task]) -> None:
         task = make_task("running")
         body = root.post(task_url(task, "retry"), follow=True).content.decode()
-        assert "Nothing was changed: the task has not failed, or no longer." in body
+        assert (
+            "Nothing was changed: the task has not failed, or no longer, or another task holds its unique key." in body
+        )
         assert states([task]) == ["running"]
         assert not LogEntry.objects.exists()
 

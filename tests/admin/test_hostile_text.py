@@ -42,6 +42,7 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
         "error_class": evil,
         "error_message": evil,
         "backend_alias": evil,
+        "unique_key": evil,
     }
     tasks = {state: make_task(state, **fields) for state in ("scheduled", "ready", "failed", "cancelled")}
     tasks["successful"] = make_task("successful", **fields | {"attempt": 2, "return_value": {evil: evil}})

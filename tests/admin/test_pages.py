@@ -159,6 +159,14 @@ class TestTaskPage:
         offered = {name for name in ("retry", "run", "cancel", "delete") if f'"{task_url(task, name)}' in body}
         assert offered == buttons
 
+    def test_it_shows_the_unique_key_and_whether_it_is_held(self, root: Client, make_task: Any) -> None:
+        key = "shop.tasks.send:order-7"
+        assert "order-7 (held)" in body_of(root, task_url(make_task(unique_key=key, unique_lock=key)))
+        body = body_of(root, task_url(make_task("failed", unique_key=key)))
+        assert "order-7" in body
+        assert "(held)" not in body
+        assert "Unique key" not in body_of(root, task_url(make_task()))
+
     def test_a_state_that_is_not_known_breaks_nothing(self, root: Client, make_task: Any) -> None:
         task = make_task()
         Task.objects.update(state="strange")

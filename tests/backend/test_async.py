@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from django_locqueue import compat
-from tests import tasks
+from tests import tasks, unique_tasks
 from tests.running import run_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,3 +61,8 @@ async def test_an_asynchronous_task_that_fails_has_its_own_error():
     await result.arefresh()
     assert result.errors[0].exception_class is ValueError
     assert "from a coroutine" in result.errors[0].traceback
+
+
+async def test_a_second_call_of_a_unique_task_gets_the_result_of_the_first():
+    first, second = await unique_tasks.ship.aenqueue(7), await unique_tasks.ship.aenqueue(7)
+    assert (second.id, second.is_duplicate) == (first.id, True)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from tests.processes.process import ROOT
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.database]
 
 SECONDS = "2"
 CHOSEN = {

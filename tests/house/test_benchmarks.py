@@ -1,7 +1,6 @@
 """The benchmark's command works, and what it tells is what was measured. How fast anything is decides no test."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -24,9 +23,6 @@ def report():
 
 
 @pytest.mark.processes
-@pytest.mark.skipif(
-    os.environ.get("TEST_DATABASE", "sqlite") != "sqlite", reason="it has a database of its own: once is enough"
-)
 def test_the_command_measures_with_real_workers(tmp_path):
     told = tmp_path / "told.json"
     options = ["--quick", "--no-postgres", "--product", "django-locqueue", "--only", "enqueue,drain", "--json", told]

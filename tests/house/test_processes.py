@@ -23,7 +23,7 @@ def test_a_worker_starts_and_ends_on_sigterm(run_worker):
 def test_a_line_that_never_comes_fails_with_what_was_said(start_process):
     process = start_process("version")
     with pytest.raises(AssertionError, match=r"ended with 0. It said:\n\d"):
-        process.wait_for("no such line", timeout=10)
+        process.wait_for("no such line")
 
 
 def test_ending_takes_only_what_was_started(run_worker):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import Process, wait_until
+from tests.tasks import write_ledger
 
 FAST = {"DJANGO_SETTINGS_MODULE": "tests.settings_fast"}
 
@@ -30,6 +31,10 @@ class Ledger:
     def lines(self) -> list[str]:
         path = Path(self.path)
         return path.read_text().splitlines() if path.exists() else []
+
+    def say(self, text: str) -> None:
+        """Tell the tasks something, as `go`."""
+        write_ledger(self.path, text)
 
     def wait_for(self, text: str, times: int = 1, timeout: float = 30) -> None:
         wait_until(lambda: self.lines.count(text) >= times, timeout=timeout)

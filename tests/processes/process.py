@@ -127,8 +127,12 @@ class Process:
 def wait_until(condition: Callable[[], object], process: Process | None = None, timeout: float = 30) -> None:
     """Wait for something that another process does. Raises AssertionError if ``process`` ends first, or time does."""
     deadline = time.monotonic() + timeout
-    while not condition():
+    while True:
+        # Before the condition: what a process does last, as it ends, counts.
+        has_ended, is_over = process is not None and not process.is_running, time.monotonic() > deadline
+        if condition():
+            return
         said = f" It said:\n{process.output}" if process else ""
-        assert process is None or process.is_running, f"the process ended with {process.wait(5)}.{said}"
-        assert time.monotonic() < deadline, f"it did not happen within {timeout} s.{said}"
+        assert not has_ended, f"the process ended with {process.wait(5) if process else None}.{said}"
+        assert not is_over, f"it did not happen within {timeout} s.{said}"
         time.sleep(0.05)

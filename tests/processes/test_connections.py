@@ -23,7 +23,8 @@ MANY = 200
 def sessions():
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
         return cursor.fetchone()[0]
 
@@ -41,4 +42,4 @@ def test_connections_are_no_more_than_threads_and_services_and_gone_after_the_en
     assert max(seen) - before <= THREADS + SERVICES
     worker.signal()
     assert worker.wait() == 0
-    wait_until(lambda: sessions() == before)
+    wait_until(lambda: sessions() <= before)  # less where a session of the test before was still ending

@@ -67,11 +67,12 @@ def test_a_worker_that_hangs_in_its_first_connection_leaves_at_the_first_signal(
 
 def test_outcomes_are_kept_while_the_database_is_away(run_behind, proxy, ledger):
     """B4."""
-    results = [tasks.note_and_sleep.enqueue(ledger.path, 0.5) for _ in range(3)]
+    results = [tasks.wait_for_go.enqueue(ledger.path) for _ in range(3)]
     worker = run_behind("--threads", "3")
     ledger.wait_for("start", times=3)
     away, proxy.target = proxy.target, "/nowhere"
     proxy.cut()
+    ledger.say("go")
     ledger.wait_for("end", times=3)
     worker.wait_for("The acker failed and goes on trying")
     proxy.target = away

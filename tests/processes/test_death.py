@@ -11,7 +11,7 @@ from tests.running import our_backend, row
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 LEASE_AND_SWEEP = 1 + 0.4  # of tests.settings_fast
-SLACK = 4  # the machine is shared
+SLACK = 10  # the machine is busy
 
 
 def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, ledger):
@@ -24,7 +24,7 @@ def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, le
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).worker_ids == "first\nsecond\n"
     assert row(result).crashes == 1
-    assert "worker first died while running it" in second.output
+    second.wait_for("worker first died while running it")
 
 
 def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):

@@ -13,7 +13,7 @@ from tests.running import our_backend, row
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 TWO = ("--processes", "2", "--threads", "2", "--worker-id", "many")
-WELL_BEFORE_THE_LEASE = 8  # of 30 seconds, on a shared machine
+WELL_BEFORE_THE_LEASE = 20  # of 30 seconds, on a busy machine
 
 
 @pytest.fixture
@@ -26,13 +26,15 @@ def supervisor(start_process):
 
 def test_its_processes_are_workers_of_their_own(supervisor):
     assert sorted(Worker.objects.values_list("name", flat=True)) == ["many/1", "many/2"]
-    assert "started worker=many queues=all slots=4" in supervisor.output
+    supervisor.wait_for("started worker=many queues=all slots=4")
 
 
 def test_a_stop_signal_lets_the_tasks_of_all_processes_finish(supervisor, ledger):
-    results = [tasks.note_and_sleep.enqueue(ledger.path, 1) for _ in range(3)]
+    results = [tasks.wait_for_go.enqueue(ledger.path) for _ in range(3)]
     ledger.wait_for("start", times=3)  # what is claimed and has not begun would be given back
     supervisor.signal(signal.SIGTERM)
+    supervisor.wait_for("finishing ")
+    ledger.say("go")
     assert supervisor.wait(20) == 0
     assert [row(result).state for result in results] == [State.SUCCESSFUL] * 3
     assert not Worker.objects.filter(stopped_at=None).exists()
@@ -43,7 +45,7 @@ def test_a_dead_child_is_noticed_its_tasks_run_again_and_it_is_replaced(supervis
     ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).crashes == 1
-    assert "another starts in" in supervisor.output
+    supervisor.wait_for("another starts in")
     wait_until(lambda: Worker.objects.filter(stopped_at=None).count() == 2)
 
 
@@ -63,12 +65,12 @@ def test_only_what_ran_in_a_dead_process_is_charged_a_crash():
 
 def test_children_leave_when_their_supervisor_was_killed(supervisor):
     supervisor.kill()
-    wait_until(lambda: not Worker.objects.filter(stopped_at=None).exists(), timeout=20)
+    wait_until(lambda: not Worker.objects.filter(stopped_at=None).exists())
 
 
 def test_draining_processes_leave_when_nothing_is_left(start_process):
     tasks.add.enqueue_many([((number,), {}) for number in range(200)])
-    assert start_process("runqueue", *TWO, "--drain").wait(40) == 0
+    assert start_process("runqueue", *TWO, "--drain").wait(60) == 0
     assert Task.objects.successful().count() == 200
 
 

@@ -27,7 +27,7 @@ def test_a_segmentation_fault_is_a_crash_like_any_other(start_process, ledger):
     supervisor = start_process("runqueue", "--processes", "2", env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
     wait_until(lambda: row(result).state == State.SUCCESSFUL, supervisor)
     assert row(result).crashes == 1
-    assert "A worker process ended with -11" in supervisor.output
+    supervisor.wait_for("A worker process ended with -11")
 
 
 def test_a_task_that_closes_the_standard_streams_silences_the_worker_and_no_more(run_fast_worker):
@@ -55,9 +55,10 @@ def test_tasks_of_the_dead_take_no_slot_of_the_living(run_fast_worker):
 
 def test_what_a_person_changes_while_a_task_runs_is_still_there_when_it_has_ended(run_fast_worker, ledger):
     """F8."""
-    result = tasks.note_and_sleep.enqueue(ledger.path, 1)
+    result = tasks.wait_for_go.enqueue(ledger.path)
     worker = run_fast_worker()
     ledger.wait_for("start")
     Task.objects.filter(pk=int(result.id)).update(priority=42, metadata={"note": "by hand"})
+    ledger.say("go")
     wait_until(lambda: row(result).state == State.SUCCESSFUL, worker)
     assert (row(result).priority, row(result).metadata) == (42, {"note": "by hand"})

@@ -6,20 +6,22 @@ A queue's statistics are always wrong: the tables are full when they were analys
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.exceptions import DuplicateTask
+from django_locqueue.models import Queue, Task, TaskAttempt, UniqueItem, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.look_back import Found
 from django_locqueue.store.serve import Mark, Owner
 from tests.store.plans import plan_of, plans
-from tests.store.rows import NOW, ago, later, outcome, put_many
+from tests.store.rows import NOW, ago, call, later, outcome, put, put_many
 
 pytestmark = pytest.mark.django_db
 
@@ -247,3 +249,43 @@ def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[
     plan = plan_of(lambda: store.rescue(max_crashes=3, now=NOW + timedelta(seconds=1)), tasks_of_the_dead)
     assert "locqueue_task_running" in plan, plan
     assert "Seq Scan on locqueue_task" not in plan, plan
+
+
+UNIQUE = (("unique_key", "k"), ("unique_lock", "k"), ("unique_until", "started"), ("unique_seconds", None))
+CONFLICTS = ["skip", "raise", "replace", "debounce", "merge"]
+
+
+@pytest.fixture
+def holder(store: Store) -> int:
+    """Return the id of a waiting task that holds a key, in the midst of many that hold others."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE locqueue_task SET unique_key = id, unique_lock = id, unique_until = 'started' "
+            "WHERE state = 'scheduled'"
+        )
+    return put("ready", **dict(UNIQUE))
+
+
+@pytest.mark.parametrize("on_conflict", CONFLICTS)
+def test_a_call_whose_key_is_held_finds_the_holder_in_its_index(store: Store, holder: int, on_conflict: str):
+    def enqueue() -> None:
+        with suppress(DuplicateTask):
+            store.enqueue_unique([call(extra=UNIQUE)], on_conflict, lambda held, text: held)
+
+    found = plans(enqueue)
+    assert cheap(found[0], "locqueue_task_unique")
+    assert by_primary_key(enqueue)
+
+
+def test_a_requeue_of_unique_tasks_finds_held_keys_in_their_index(store: Store, holder: int):
+    failed = put("failed", **{**dict(UNIQUE), "unique_lock": None})
+    found = [plan for plan in plans(lambda: store.requeue([failed])) if "unique_lock" in plan.partition("WHERE")[2]]
+    assert all(cheap(plan, "locqueue_task_unique") for plan in found[:1])
+    assert found
+
+
+def test_the_items_of_a_task_are_found_by_it(store: Store):
+    UniqueItem.objects.bulk_create([UniqueItem(lock=f"k:{number}", task_id=number) for number in range(3000)])
+    for plan in plans(lambda: store.free_items(1500)):
+        assert "Seq Scan on locqueue_uniqueitem" not in plan
+        assert "SCAN locqueue_uniqueitem\n" not in f"{plan}\n"

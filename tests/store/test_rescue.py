@@ -11,6 +11,7 @@ from django_locqueue.models import Task, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
+from tests.processes import wait_until
 from tests.store.races import in_thread
 from tests.store.rows import (
     NOW,
@@ -330,26 +331,35 @@ def test_a_row_that_was_damaged_by_hand_is_rescued(store: Store, owner: Owner, d
 def test_a_task_that_a_live_worker_has_just_claimed_is_left_alone(store: Store, owner: Owner, needs_postgresql: None):
     """PostgreSQL looks at a changed row again, but with the other tables as they were when the statement began."""
     task = orphaned(store, owner)
-    met: list[Any] = []
+    thieves: list[threading.Thread] = []
+    has_lock = threading.Event()
 
     def between(execute, sql, params, many, context):
-        if "SKIP LOCKED" not in sql or met:
+        if "SKIP LOCKED" not in sql or thieves:
             return execute(sql, params, many, context)
-        # The snapshot is taken, then the statement sleeps; meanwhile another sweep and a new worker are at work.
-        met.append(threading.Timer(0.3, steal))
-        met[0].start()
-        slow = sql.replace(" WHERE (", " WHERE (SELECT pg_sleep(1) IS NOT NULL) AND (", 1)
+        # The snapshot is taken, then the statement waits; meanwhile another sweep and a new worker are at work.
+        thieves.append(threading.Thread(target=lambda: in_thread(steal)))
+        thieves[0].start()
+        assert has_lock.wait(30)
+        slow = sql.replace(" WHERE (", " WHERE (SELECT pg_advisory_xact_lock(4711) IS NOT NULL) AND (", 1)
         assert slow != sql
         return execute(slow, params, many, context)
 
     def steal() -> None:
-        def work() -> Claimed:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(4711)")
+            has_lock.set()
+            wait_until(is_waited_for)
             store.rescue(max_crashes=3, now=NOW)
-            return claim_one(store, owner_of(store.register_worker("live", lease=60, now=NOW)))
+            claim_one(store, owner_of(store.register_worker("live", lease=60, now=NOW)))
+            cursor.execute("SELECT pg_advisory_unlock(4711)")
 
-        met.append(in_thread(work))
+    def is_waited_for() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
+            return bool(cursor.fetchone()[0])
 
     with connection.execute_wrapper(between):
         assert rescue(store) == []
-    met[0].join()
+    thieves[0].join()
     assert (state(task.id), row(task.id)["claim_no"]) == ("running", 2)

@@ -1,0 +1,148 @@
+"""Storing calls that are unique: what nobody holds is stored, for the rest who holds it is found.
+
+Nothing here fails a statement, so the caller's transaction goes on and the server logs no error. What is said of a
+task that waits stays true until the caller's transaction has ended: nobody starts it before, so that it sees what the
+caller commits with his call.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
+
+from django_locqueue.exceptions import DuplicateTask
+from django_locqueue.models import WAITING, State, Task
+from django_locqueue.policies import unique
+from django_locqueue.store.base import repeated
+from django_locqueue.store.enqueue import BATCH, Enqueuing
+from django_locqueue.store.values import Call, Enqueued, Placed
+
+Merge = Callable[[Any, str], Any]  # (the stored call, decoded; another as text) -> what has the items of both, or None
+
+
+class UniqueEnqueuing(Enqueuing):
+    @repeated
+    def enqueue_unique(self, calls: Sequence[Call], on_conflict: str, merge: Merge | None = None) -> list[Placed]:
+        """Store calls whose unique lock is free, all or none; what becomes of the others ``on_conflict`` says.
+
+        Each call names ``unique_lock`` among its extra columns. ``merge``: for ``"merge"``. Raises DuplicateTask.
+        """
+        # One call needs no transaction: nearly all are a single statement.
+        with self.transaction() if len(calls) > 1 else nullcontext():
+            placed: dict[int, Placed] = {}
+            while waiting := [number for number in range(len(calls)) if number not in placed]:
+                first = {lock_of(calls[number]): number for number in reversed(waiting)}
+                stored = self._insert_free([calls[number] for number in sorted(first.values())])
+                for lock, enqueued in stored.items():
+                    placed[first[lock]] = Placed(*enqueued, calls[first[lock]].args_kwargs)
+                if rest := {number: calls[number] for number in waiting if number not in placed}:
+                    placed |= self._meet(rest, on_conflict, merge)
+            return [placed[number] for number in range(len(calls))]
+
+    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
+        """Store those calls whose locks are free; return them by lock. Each has another lock."""
+        stored = {}
+        load = self.load_time
+        for start in range(0, len(calls), BATCH):
+            sql, params = self._insert_sql(calls[start : start + BATCH])
+            sql += " ON CONFLICT (unique_lock) WHERE unique_lock IS NOT NULL DO NOTHING"
+            rows = self.fetch(f"{sql} RETURNING id, state, run_after, enqueued_at, unique_lock", params)
+            for task_id, state, run_after, enqueued_at, lock in rows:
+                stored[lock] = Enqueued(task_id, state, load(run_after), load(enqueued_at))
+        return stored
+
+    def _meet(self, calls: Mapping[int, Call], on_conflict: str, merge: Merge | None) -> dict[int, Placed]:
+        """Return what becomes of calls whose locks are held; without those whose locks are free by now."""
+        changes_holder = on_conflict not in (unique.SKIP, unique.RAISE)
+        with self.transaction() if changes_holder else nullcontext():
+            holders = self._holders({lock_of(call) for call in calls.values()}, to_change=changes_holder)
+            if over := [holder for holder in holders.values() if _is_over(holder)]:
+                self._give_up_locks(over)
+                holders = {lock: holder for lock, holder in holders.items() if holder not in over}
+            met = {number: call for number, call in calls.items() if lock_of(call) in holders}
+            if changes_holder:
+                return self._change_holders(met, holders, on_conflict, merge)
+            if on_conflict == unique.RAISE:
+                for call in met.values():
+                    raise DuplicateTask(holders[lock_of(call)])
+            waiting = {holder.pk for holder in holders.values() if holder.state in WAITING}
+            gone = waiting - self._keep_waiting(waiting)
+            return {
+                number: _placed(holders[lock_of(call)])
+                for number, call in met.items()
+                if holders[lock_of(call)].pk not in gone
+            }
+
+    def _holders(self, locks: Collection[str], *, to_change: bool) -> dict[str, Any]:
+        """Return the tasks that hold the locks, each with the database's time ``at``; locked if they may be changed."""
+        rows = self.tasks.filter(unique_lock__in=locks).annotate(at=self.time(None)).order_by("unique_lock")
+        return {row.unique_lock: row for row in (rows.select_for_update() if to_change else rows)}
+
+    def _keep_waiting(self, ids: set[int]) -> set[int]:
+        """Let nobody start waiting tasks before our transaction has ended; return those that still wait."""
+        return ids  # where there is one writer at a time
+
+    @property
+    def _in_transaction(self) -> bool:
+        return not self.connection.get_autocommit()
+
+    def _give_up_locks(self, holders: Collection[Task]) -> None:
+        for holder in holders:
+            self.tasks.filter(pk=holder.pk, unique_lock=holder.unique_lock).update(unique_lock=None)
+
+    def _change_holders(
+        self, calls: Mapping[int, Call], holders: dict[str, Any], on_conflict: str, merge: Merge | None
+    ) -> dict[int, Placed]:
+        """Change the locked holders as each call wants it, in order. One that cannot be changed gives its lock up."""
+        changed: dict[int, dict[str, Any]] = {}
+        met: dict[int, Any] = {}
+        given_up = []
+        for number, call in calls.items():
+            if (holder := holders.get(lock_of(call))) is None:
+                continue
+            changes = _changes(holder, call, on_conflict, merge) if holder.state in WAITING else None
+            if changes is None:
+                given_up.append(holders.pop(lock_of(call)))
+                continue
+            for name, value in changes.items():
+                setattr(holder, name, value)
+            changed.setdefault(holder.pk, {}).update(changes)
+            met[number] = holder
+        for task_id, changes in changed.items():
+            self.tasks.filter(pk=task_id).update(**changes)
+        self._give_up_locks(given_up)
+        return {number: _placed(holder) for number, holder in met.items()}
+
+
+def lock_of(call: Call) -> str:
+    """Return the lock of a unique call."""
+    lock: str = dict(call.extra)["unique_lock"]
+    return lock
+
+
+def _placed(holder: Any) -> Placed:
+    return Placed(holder.pk, holder.state, holder.run_after, holder.enqueued_at, "", holder)
+
+
+def _is_over(holder: Any) -> bool:
+    """Whether the window is over for which the task holds its lock, by the database's clock."""
+    if holder.unique_until != unique.WINDOW:
+        return False
+    return bool(holder.at >= holder.enqueued_at + timedelta(seconds=holder.unique_seconds or 0))
+
+
+def _changes(holder: Any, call: Call, on_conflict: str, merge: Merge | None) -> dict[str, Any] | None:
+    """Return the new values of a waiting task's columns; None if the call cannot be joined to it."""
+    if on_conflict == unique.DEBOUNCE:
+        due = holder.at if call.run_after is None else call.run_after
+        turn = State.READY if holder.limit_key is None else State.BLOCKED
+        # One behind a step of its workflow waits on for that step.
+        is_behind = holder.state == State.BLOCKED and holder.limit_key is None
+        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn
+        return {"run_after": due, "state": state}
+    if on_conflict == unique.MERGE:
+        both = merge(holder.args_kwargs, call.args_kwargs) if merge else None
+        return None if both is None else {"args_kwargs": both}
+    metadata = None if call.metadata is None else json.loads(call.metadata)
+    return {"args_kwargs": json.loads(call.args_kwargs), "metadata": metadata, "priority": call.priority}
