@@ -144,13 +144,10 @@ class LocQueueBackend(compat.BaseTaskBackend):
             if isinstance(asked, Dropped):
                 return dropped_result(asked)
             task, args, kwargs = asked
-        if getattr(task, "unique", None) is not None:
+        if self.pending_limits or getattr(task, "unique", None) is not None:
             [result] = self._store_many(task, [(args, kwargs)])
             return result
-        call = next(self._calls(task, [(args, kwargs)]))
-        if self.pending_limits:
-            admit([call], self.pending_limits, self.store.count_pending)
-        enqueued = self.store.enqueue(call)
+        enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             compat.task_enqueued.send(type(self), task_result=result)

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
 
 from django_locqueue.policies.outcome import Kind, Outcome
+from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
@@ -38,7 +40,7 @@ class AsyncExecutor:
         # On a thread only what may use the database: receivers of signals, hooks, the errors of earlier tries, unique
         # items.
         claimed = execution.claimed
-        uses_database = claimed.attempt > 1 or holds_items(claimed) or self.executor.has_claim_hooks(claimed)
+        uses_database = claimed.attempt > 1 or holds_items(claimed) or self._has_hooks(claimed)
         if self.executor.is_heard or uses_database:
             call = await sync_to_async(self._begin)(execution)
         else:
@@ -50,6 +52,12 @@ class AsyncExecutor:
         except BaseException as error:
             return await sync_to_async(self.executor.after_error)(execution, call.plan.options, error)
         return self.executor.normalise(call.plan.options, value)
+
+    def _has_hooks(self, claimed: Claimed) -> bool:
+        try:
+            return bool(self.executor.backend_of(claimed).hooks.after_claim)
+        except ImproperlyConfigured:
+            return False  # `begin` says it
 
     def _begin(self, execution: Execution) -> Outcome | Call:
         self.between_tasks()

@@ -42,9 +42,8 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled;
-    ``reported(execution)`` for each word that a task says of its progress. ``owns_connections``: whether those of the
-    thread are to be left clean for the next task; not where they are a test's.
+    ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled; ``reported``
+    for each word that a task says of its progress. ``owns_connections``: not where they are a test's.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class Executor:
         backend: LocQueueBackend,
         watch: deadline.Watch = lambda execution: None,
         reported: Callable[[Execution], object] = lambda execution: None,
-        *,
         owns_connections: bool = True,
     ) -> None:
         self.backend = backend
@@ -91,13 +89,6 @@ class Executor:
         """Whether somebody hears of the beginnings or the ends of tasks."""
         heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
         return any(compat.is_heard(signal, level) for signal, level in heard)
-
-    def has_claim_hooks(self, claimed: Claimed) -> bool:
-        """Whether ``begin`` calls code of the project."""
-        try:
-            return bool(self.backend_of(claimed).hooks.after_claim)
-        except ImproperlyConfigured:
-            return False  # `begin` says it
 
     def runs_on_loop(self, path: str) -> bool:
         """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
