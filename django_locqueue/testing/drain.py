@@ -1,11 +1,8 @@
 """Running what waits, on the thread of the test and within its transaction."""
 
-import threading
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -17,10 +14,12 @@ from django_locqueue.backend import LocQueueBackend
 from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.scheduler.scheduler import Scheduler
-from django_locqueue.store import Claimed
+from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
 from django_locqueue.testing.interrupter import Interrupter
 from django_locqueue.testing.travel import travel
+from django_locqueue.worker.chunk_execution import ChunkExecution
+from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.telling import tell
@@ -28,7 +27,7 @@ from django_locqueue.worker.telling import tell
 MOST_RUNS = 10_000  # without a limit: then something enqueues itself for ever
 LEASE_SECONDS = 3600.0
 NAME = "run_tasks"
-TICK = timedelta(milliseconds=1)  # of SQLite's clock
+TICK_SECONDS = 0.001  # of SQLite's clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +85,8 @@ class _Drain:
         self.store = backend.store
         self.interrupter = Interrupter()
         self.executor = Executor(backend, watch=self.interrupter, owns_connections=False)
+        self.chunk_executor = ChunkExecutor(self.executor)
+        self._limited_in: float | None = None  # seconds until a limit may let the next task go
         self.queues = () if queue is None else (queue,) if isinstance(queue, str) else tuple(queue)
 
         self.scheduler: Scheduler | None = None  # what enqueues the slots that are due; None: nobody
@@ -100,9 +101,9 @@ class _Drain:
                 claimed = self._claim(owner, 1 if until_empty else most)
                 if not claimed and travels is not None and self._travel_to_next(travels):
                     continue
-                for task in claimed:
-                    runs.append(self._run(task))
-                    if check and runs[-1].outcome == Kind.FAILED and (error := runs[-1].exception) is not None:
+                for execution in claimed:
+                    runs += self._run(execution)
+                    if check and (error := _failure(runs)) is not None:
                         raise error
                 if not claimed or not until_empty:
                     return runs
@@ -117,34 +118,58 @@ class _Drain:
             )
         return runs
 
-    def _claim(self, owner: Owner, most: int) -> Sequence[Claimed]:
+    def _claim(self, owner: Owner, most: int) -> list[Execution]:
         if self.scheduler is not None:
             self.scheduler.run_once()
         while self.store.promote():
             pass
-        return self.store.claim(owner, most, queues=self.queues)
+        claimed: list[Claimed | Chunk] = [*self.store.claim(owner, most, queues=self.queues)]
+        self._limited_in = None
+        after = None
+        while len(claimed) < most:  # line by line, until the last
+            limited = self.store.claim_limited(owner, most - len(claimed), queues=self.queues, after=after)
+            claimed += [*limited.tasks, *limited.chunks]
+            waits = [seconds for seconds in (self._limited_in, limited.next_seconds) if seconds is not None]
+            self._limited_in, after = min(waits, default=None), limited.last
+            if after is None:
+                break
+        return [self._execution(task) for task in claimed]
+
+    def _execution(self, task: Claimed | Chunk) -> Execution:
+        if isinstance(task, Claimed):
+            if not self.executor.runs_in_chunks(task.task_path):
+                return Execution(task)
+            task = Chunk((task,))
+        return ChunkExecution.of(task)
 
     def _travel_to_next(self, travels: ExitStack) -> bool:
-        """Go to when the next task that waits for its time is due. False: there is none."""
+        """Go to when the next task that waits for its time is due, or its limit may let it go. False: there is none."""
         waiting = self.store.tasks.scheduled()
         if self.queues:
             waiting = waiting.filter(queue_name__in=self.queues)
         due = waiting.order_by("run_after").values_list("run_after", flat=True).first()
-        if due is not None:
-            travels.enter_context(travel(due + TICK))
-        return due is not None
+        waits = [] if due is None else [(due - self.store.now()).total_seconds()]
+        if self._limited_in is not None:
+            waits.append(self._limited_in)
+        if waits:
+            travels.enter_context(travel(max(0.0, min(waits)) + TICK_SECONDS))
+        return bool(waits)
 
-    def _run(self, claimed: Claimed) -> Run:
-        execution = Execution(claimed)
-        execution.began = time.monotonic()
-        execution.ident = threading.get_ident()
+    def _run(self, execution: Execution) -> list[Run]:
+        execution.begin()
         with _kept_usable():
-            self.executor.run(execution)
+            (self.chunk_executor if execution.is_chunk else self.executor).run(execution)
         self.interrupter.cancel()
-        outcome = execution.outcome or Outcome(Kind.RELEASED)
-        if execution.written is None:
-            execution.settle(self.store.ack([(claimed, outcome)]).get(execution.key))
-        ended = execution.outcome or outcome
+        members = execution.members
+        unwritten = [each for each in members if each.written is None]
+        ended = [(each.claimed, each.outcome or Outcome(Kind.RELEASED)) for each in unwritten]
+        written = self.store.ack(ended)
+        for each in unwritten:
+            each.settle(written.get(each.key))
+        return [self._told(each) for each in members]
+
+    def _told(self, execution: Execution) -> Run:
+        claimed, ended = execution.claimed, execution.outcome or Outcome(Kind.RELEASED)
         tell(self.executor, execution)
         args, kwargs = payload.load_call(claimed.args_kwargs)
         return Run(
@@ -157,6 +182,10 @@ class _Drain:
             error="" if ended.error is None else f"{ended.error.class_path}: {ended.error.message}",
             exception=ended.exception,
         )
+
+
+def _failure(runs: list[Run]) -> BaseException | None:
+    return next((run.exception for run in runs if run.outcome == Kind.FAILED and run.exception is not None), None)
 
 
 def _backend(alias: str | None) -> LocQueueBackend:

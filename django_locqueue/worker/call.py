@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from typing import Any
 
+from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition
 from django_locqueue.hooks import ClaimedTask, Hooks
@@ -27,6 +28,7 @@ class Plan:
     function: Callable[..., Any]
     is_async: bool
     is_atomic: bool
+    is_chunked: bool
     timeout: float | None
     hooks: Hooks
 
@@ -40,9 +42,10 @@ class Plan:
             definition,
             options,
             # `call` asks each time whether the function is a coroutine's.
-            definition.call if is_async(definition.func) else definition.func,
+            partial(compat.Task.call, definition) if is_async(definition.func) else definition.func,
             is_async(definition.func),
             bool(options and options.atomic),
+            bool(options and options.chunk),
             None if timeout == math.inf else timeout,
             backend.hooks,
         )

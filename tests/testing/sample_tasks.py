@@ -94,3 +94,19 @@ def tell_context(context: Any) -> dict[str, Any]:
 def create_and_fail(name: str) -> None:
     Group.objects.create(name=name)
     raise ValueError("rolled back")
+
+
+@task(concurrency=1, concurrency_key="shop-{shop}")
+def note_in_order(shop: str, value: Any) -> None:
+    ran.append(value)
+
+
+@task(rate_limit="1/m", rate_key="amap")
+def note_at_a_rate(value: Any) -> None:
+    ran.append(value)
+
+
+@task(chunk=3, chunk_wait=30)
+def note_many(calls: list[Any]) -> list[Any]:
+    ran.append([call.args[0] for call in calls])
+    return [ValueError("odd") if call.args[0] % 2 else call.args[0] for call in calls]

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import TestCase
 from django.utils import timezone
 
-from django_locqueue import compat, signals
+from django_locqueue import chain, compat, group, signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.testing import arun_tasks, drain, run_tasks, travel
 from tests import hooks, tasks
@@ -208,6 +208,50 @@ def test_schedules_go_by_the_same_clock(settings):
         assert run_tasks() == []
         run_tasks(schedules=True)
     assert ran == ["nightly"]
+
+
+# -- tasks that wait for their turn
+
+
+def test_tasks_under_a_concurrency_limit_run_in_their_order():
+    for value in range(3):
+        sample_tasks.note_in_order.enqueue("a", value)
+    run_tasks()
+    assert ran == [0, 1, 2]
+
+
+def test_what_its_rate_does_not_let_go_yet_waits_for_its_time():
+    for value in range(3):
+        sample_tasks.note_at_a_rate.enqueue(value)
+    run_tasks()
+    assert ran == [0]
+    run_tasks(delayed=True)
+    assert ran == [0, 1, 2]
+
+
+def test_a_full_chunk_is_one_call_and_a_run_for_each_member():
+    for value in range(3):
+        sample_tasks.note_many.enqueue(value)
+    assert [run.outcome for run in run_tasks()] == ["successful", "failed", "successful"]
+    assert ran == [[0, 1, 2]]
+
+
+def test_a_chunk_that_is_not_full_waits_for_its_time():
+    sample_tasks.note_many.enqueue(2)
+    assert run_tasks() == []
+    with travel(31):
+        run_tasks()
+    assert ran == [[2]]
+
+
+def test_a_workflow_runs_step_by_step():
+    chain(
+        sample_tasks.note.call("first"),
+        group(sample_tasks.note.call("second"), sample_tasks.note.call("third")),
+        sample_tasks.note.call("last"),
+    ).enqueue()
+    run_tasks()
+    assert ran == ["first", "second", "third", "last"]
 
 
 # -- tasks that fail
