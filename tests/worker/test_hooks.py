@@ -1,6 +1,5 @@
 """``after_claim`` and ``around_run``: their order, on threads and on the event loop, and what follows if they raise."""
 
-import asyncio
 import logging
 
 import pytest
@@ -8,11 +7,8 @@ from django.contrib.auth.models import Group
 
 from django_locqueue.models import State, Task
 from django_locqueue.policies.outcome import Kind
-from django_locqueue.worker.async_executor import AsyncExecutor
-from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import Executor
 from tests import hooks, tasks, timed_tasks
-from tests.running import claim_next, in_thread, our_backend, row, run_next
+from tests.running import row, run_next, run_on_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,17 +21,6 @@ def with_hooks(settings):
         settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
 
     return use
-
-
-def run_on_loop():
-    """Run the next task as the event loop of a worker does."""
-
-    def run():
-        execution = Execution(claim_next())
-        asyncio.run(AsyncExecutor(Executor(our_backend())).run(execution))
-        return execution.outcome
-
-    return in_thread(run)
 
 
 def run_on_thread():

@@ -1,7 +1,5 @@
 """The trace of a request goes on in the worker: the span of a run is linked to that in which it was enqueued."""
 
-import asyncio
-
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -9,11 +7,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from django_locqueue.observability import tracing
-from django_locqueue.worker.async_executor import AsyncExecutor
-from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import Executor
 from tests import hooks, retried_tasks, tasks
-from tests.running import claim_next, in_thread, our_backend, row, run_next
+from tests.running import row, run_next, run_on_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,13 +28,6 @@ def tracer(exporter, monkeypatch, settings):
     options = {"MIDDLEWARE": ["django_locqueue.observability.tracing.TraceContext"]}
     settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
     return provider.get_tracer("tests")
-
-
-def run_on_loop():
-    def run():
-        asyncio.run(AsyncExecutor(Executor(our_backend())).run(Execution(claim_next())))
-
-    in_thread(run)
 
 
 def test_the_trace_context_travels_in_the_metadata(tracer):
