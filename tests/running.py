@@ -15,9 +15,8 @@ from django_locqueue.policies.outcome import Outcome
 from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
-from django_locqueue.worker.chunk_execution import ChunkExecution
-from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.async_executor import AsyncExecutor
+from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
