@@ -221,6 +221,26 @@ class TestC4:
         assert ScheduleRun.objects.filter(task_id=None, problem="LookupError: no room").count() == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"MIDDLEWARE": ["tests.hooks.DropOdd"]}, "dropped by tests.hooks.DropOdd before it was enqueued"),
+        ({"MIDDLEWARE": ["tests.hooks.Refuse"]}, "PermissionError: not at night"),
+        ({"MAX_PENDING": {"default": 1}}, "QueueFull: "),
+    ],
+)
+def test_a_call_that_a_hook_or_a_full_queue_refuses_is_noted_for_its_slot(make_schedule, settings, options, said):
+    tasks.add.enqueue(1)
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
+    schedule = make_schedule(args_kwargs={"args": [1], "kwargs": {}})
+    Scheduler(our_backend().store).run_once()
+    assert tasks_stored() == 1
+    run = ScheduleRun.objects.get()
+    assert (run.task_id, fresh(schedule).enabled) == (None, True)
+    assert run.problem.startswith(said)
+    assert fresh(schedule).problem == run.problem
+
+
 class TestC6:
     """USE_TZ off means the same times."""
 
