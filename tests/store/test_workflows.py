@@ -417,6 +417,41 @@ def test_a_batch_of_ends_counts_down_by_a_bounded_number_of_statements(store: St
     assert flow(workflow).remaining == 9_700
 
 
+def test_many_chains_go_on_together(store: Store, owner: Owner):
+    def statements(count: int) -> int:
+        workflows = [start(store, 1, 1) for _ in range(count)]
+        tasks = store.claim(owner, count)
+        with CaptureQueriesContext(connection) as queries:
+            store.ack([(task, outcome(Kind.SUCCESSFUL)) for task in tasks])
+        assert {states(workflow)[1] for workflow in workflows} == {"ready"}
+        Task.objects.all().delete()
+        return len(queries)
+
+    assert statements(3) == statements(20)
+
+
+def test_workflows_of_a_batch_go_on_each_in_its_own_way(store: Store, owner: Owner):
+    plain, limited, broken, last = (
+        start(store, 1, 1),
+        start(store, 1, 1, steps={"is_limited": True}),
+        start(store, 1, 1),
+        start(store, 1),
+    )
+    gone = start(store, 1, 1, 1)
+    store.delete(ids_of(gone, 1))
+    tasks = {task.workflow_id: task for task in store.claim(owner, 5)}
+    kinds = {broken: Kind.FAILED}
+    store.ack([(task, outcome(kinds.get(pk or 0, Kind.SUCCESSFUL))) for pk, task in tasks.items()])
+    assert [states(each) for each in (plain, limited, broken, last, gone)] == [
+        ["successful", "ready"],
+        ["successful", "ready"],
+        ["failed", "cancelled"],
+        ["successful"],
+        ["successful", "–", "cancelled"],
+    ]
+    assert [flow(each).state for each in (plain, broken, last, gone)] == ["running", "failed", "successful", "failed"]
+
+
 def test_the_end_of_a_group_of_10_000_begins_the_next_step(store: Store, owner: Owner):
     workflow = start(store, 10_000, 1)
     Task.objects.filter(workflow_id=workflow, step=0).exclude(pk__in=ids_of(workflow, 0)[:1]).update(state="successful")
