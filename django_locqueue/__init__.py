@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
@@ -12,7 +13,19 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "chain", "group", "schedule", "task"]
+__all__ = [
+    "Cancel",
+    "ChunkCall",
+    "ChunkFailed",
+    "DuplicateTask",
+    "Retry",
+    "Snooze",
+    "Unique",
+    "chain",
+    "group",
+    "schedule",
+    "task",
+]
 
 
 def __getattr__(name: str) -> object:

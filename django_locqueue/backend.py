@@ -17,8 +17,10 @@ from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.exceptions import WorkflowDoesNotExist
-from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
-from django_locqueue.policies import payload, retry
+from django_locqueue.models import State
+from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies import chunk, payload, retry
+from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
@@ -236,10 +238,18 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "backend_alias": self.alias,
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
+        limits = limits_of(options) if options else None
+        usual: dict[str, Any] = {}
         if options and options.expires is not None:
-            same["extra"] = (("terms", Terms(expires=float(options.expires)).dump()),)
+            usual["expires"] = float(options.expires)
+            same["extra"] = (("terms", Terms(**usual).dump()),)
         for args, kwargs in calls:
-            yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            call = Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            if limits is not None:
+                limit_key, terms = limits.of_call(args, kwargs, KEY_LENGTH)
+                extra = (("limit_key", limit_key), ("terms", Terms(**usual, **terms).dump()))
+                call = call._replace(turn=State.BLOCKED, extra=extra)
+            yield call
 
 
 def _queue_names(params: Mapping[str, Any]) -> list[str]:
@@ -275,6 +285,17 @@ def _validate_options(task: TaskDefinition) -> None:
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
         raise compat.InvalidTask(f"timeout {_TIMEOUT}, got {task.timeout!r}.")
+    if problem := chunk.problem(task.func, task.chunk, task.chunk_wait, takes_context=task.takes_context):
+        raise compat.InvalidTask(problem)
+    if task.chunk is not None and task.atomic:
+        raise compat.InvalidTask(
+            "chunk and atomic=True cannot go together: the calls of a chunk may end differently, and one transaction "
+            "cannot. Open transaction.atomic() in the function, around what belongs together."
+        )
+    try:
+        limits_of(task)
+    except ValueError as error:
+        raise compat.InvalidTask(str(error)) from None
     if task.metadata is not None:
         try:
             payload.dump_call([dict(task.metadata)], {})

@@ -15,7 +15,7 @@ from django_locqueue import compat, registry
 from django_locqueue.commits import after_commits
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
-from django_locqueue.policies.unique import Unique
+from django_locqueue.policies.unique import Unique, rule_for
 from django_locqueue.workflow import TaskCall
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
@@ -31,7 +31,13 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``atomic``: the function's database work and its outcome commit together or not at all.
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
+    ``chunk``: the function is called once for up to so many waiting calls, with a list of
+    :class:`~django_locqueue.policies.chunk.ChunkCall`; ``chunk_wait``: seconds that the first of them waits for others.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``rate_limit``: starts per time over all workers, such as ``"10/s"`` or ``"100/5m"``, shared by all tasks with the
+    same ``rate_key``. ``concurrency``: how many may run at once over all workers, of all tasks with the same
+    ``concurrency_key``. Keys are templates over the arguments, ``"shop-{shop_id}"``; without one, the limit is the
+    definition's own.
     ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
     ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
     ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
@@ -45,15 +51,20 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    unique: Unique | None = None
+    unique_key: str | None = None
+    rate_limit: str | None = None
+    rate_key: str | None = None
+    concurrency: int | None = None
+    concurrency_key: str | None = None
+    chunk: int | None = None
+    chunk_wait: float | None = None
     expires: float | None = None
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
         registry.register(self)
-
-    unique: Unique | None = None
-    unique_key: str | None = None
 
     def using(
         self,
@@ -128,6 +139,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
+        if self.unique is not None:
+            rule_for(self.unique, None if self.chunk else self.func, self.takes_context).check(args, kwargs)
         after_commits(partial(self.enqueue, *args, **kwargs))
 
 
@@ -149,9 +162,15 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    unique: Unique | None = ...,
+    rate_limit: str | None = ...,
+    rate_key: str | None = ...,
+    concurrency: int | None = ...,
+    concurrency_key: str | None = ...,
+    chunk: int | None = ...,
+    chunk_wait: float | None = ...,
     expires: float | None = ...,
     aliases: str | Iterable[str] = ...,
-    unique: Unique | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -227,6 +246,8 @@ def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]
 
 def argument_name(definition: Any, position: int) -> str:
     """Return the name of the parameter that takes a positional argument; ``args[2]`` if it is one of ``*args``."""
+    if getattr(definition, "chunk", None) is not None:  # its one parameter takes the whole list
+        return f"args[{position}]"
     names = _positional_names(definition.func)
     position_in_function = position + bool(definition.takes_context)  # the context is not among the arguments
     return names[position_in_function] if position_in_function < len(names) else f"args[{position}]"

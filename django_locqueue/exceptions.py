@@ -1,5 +1,6 @@
 """Everything the library raises, and what a task raises to steer its own fate."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -112,6 +113,24 @@ class DuplicateTask(LocQueueError):
 
 class InvalidPayload(LocQueueError, TypeError):
     """A stored payload is not what enqueue writes: ``{"args": [...], "kwargs": {...}}``."""
+
+
+class ChunkFailed(LocQueueError):
+    """Raised by a chunk's function when some of its calls have failed; the others have succeeded.
+
+    ``errors``: by the number of the call in the list, from 0, the exception that it ends with: any, also a
+    :class:`Retry`, :class:`Snooze` or :class:`Cancel`.
+    """
+
+    def __init__(self, errors: Mapping[int, BaseException]) -> None:
+        for index, error in errors.items():
+            if not isinstance(index, int) or not isinstance(error, BaseException):
+                raise TypeError(f"ChunkFailed takes {{number of the call: exception}}, got {index!r}: {error!r:.80}.")
+        super().__init__(errors)
+        self.errors = dict(errors)
+
+    def __str__(self) -> str:
+        return f"{len(self.errors)} calls of the chunk failed"
 
 
 class Verdict(Exception):

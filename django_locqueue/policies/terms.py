@@ -52,4 +52,12 @@ def load_terms(text: str | None) -> Terms:
     given = json.loads(text)
     if not isinstance(given, dict):
         raise ValueError(f"the terms of a task must be a JSON object, got {text[:80]}")
-    return Terms(**{name: value for name, value in given.items() if name in Terms.__dataclass_fields__})
+    known = {name: value for name, value in given.items() if name in _TYPES}
+    for name, value in known.items():
+        if not isinstance(value, _TYPES[name]) or not value or (isinstance(value, int | float) and value <= 0):
+            raise ValueError(f"the terms of a task have {name}: {value!r:.80}, which nothing here has written")
+    return Terms(**known)
+
+
+# JSON has one kind of number.
+_TYPES = {name: int | float if kind in (float, float | None) else kind for name, kind in Terms.__annotations__.items()}

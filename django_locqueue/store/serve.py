@@ -32,7 +32,8 @@ _FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
 # Walks from one queue name to the next through the ready index (a skip scan): its cost is the number of queues that
 # have ready tasks, not the number of tasks. ORDER BY … LIMIT 1 and not MIN(): with the statistics of an empty table
 # PostgreSQL reads the whole index for a MIN.
-_READY_QUEUES = f"""
+# The last row says whether any task waits for its turn under a limit: a probe of an index that is mostly empty.
+_HEADS = f"""
 WITH RECURSIVE queue (name) AS (
   SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' {_FIRST})
   UNION ALL
@@ -44,6 +45,9 @@ SELECT name,
   (SELECT run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST})
 FROM queue
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
+UNION ALL
+SELECT NULL, NULL, (SELECT run_after FROM {TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL
+  ORDER BY queue_name, limit_key, priority DESC, run_after, id LIMIT 1)
 """
 
 
@@ -63,6 +67,13 @@ class Head(NamedTuple):
     run_after: datetime
 
 
+class Look(NamedTuple):
+    """What waits: the heads of the queues, and whether anything is under a limit."""
+
+    heads: list[Head]
+    is_limited: bool
+
+
 class Mark(NamedTuple):
     """Where the last claim from a queue at one priority ended: the low-water mark of the next."""
 
@@ -79,16 +90,19 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
+        look: Look | None = None,
         now: datetime | None = None,
     ) -> list[Claimed]:
         """Give up to ``limit`` ready tasks to the owner, in the order of service. No queues: all that are not paused.
+
+        ``look``: what was seen just now, by who wants to know it too.
 
         A claim reads one queue through its index and never sorts. Between queues the higher priority goes first,
         then the one whose first task has waited longest.
         """
         waiting = [
             head
-            for head in self.ready_queues(now=now)
+            for head in (look or self.look(now=now)).heads
             if (not queues or head.queue_name in queues) and head.queue_name not in exclude_queues
         ]
         claimed: list[Claimed] = []
@@ -122,13 +136,18 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
 
     def ready_queues(self, *, now: datetime | None = None) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
+        return self.look(now=now).heads
+
+    def look(self, *, now: datetime | None = None) -> Look:
         paused, params = self.paused_sql(now)
+        *rows, (_, _, limited) = self.fetch(_HEADS.format(paused=paused), params)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
-        return [
+        heads = [
             Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))
-            for name, priority, run_after in self.fetch(_READY_QUEUES.format(paused=paused), params)
+            for name, priority, run_after in rows
             if priority is not None
         ]
+        return Look(heads, limited is not None)
 
     @repeated
     def claim_from(

@@ -26,6 +26,7 @@ class Plan:
     function: Callable[..., Any]
     is_async: bool
     is_atomic: bool
+    is_chunked: bool
     timeout: float | None
 
     @classmethod
@@ -41,6 +42,7 @@ class Plan:
             partial(compat.Task.call, definition) if is_async(definition.func) else definition.func,
             is_async(definition.func),
             bool(options and options.atomic),
+            bool(options and options.chunk),
             None if timeout == math.inf else timeout,
         )
 
@@ -53,3 +55,7 @@ class Call:
 
     def __call__(self) -> Any:
         return self.plan.function(*self.args, **self.kwargs)
+
+    async def awaited(self) -> Any:
+        """Await the function, if it is a coroutine function."""
+        return await self.plan.definition.func(*self.args, **self.kwargs)

@@ -1,11 +1,14 @@
 """One task on one slot, while this worker has it."""
 
 import math
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
+
+from asgiref.sync import sync_to_async
 
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
@@ -13,7 +16,8 @@ from django_locqueue.models import State
 from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.report import Report
-from django_locqueue.store import Claimed, Key, get_store
+from django_locqueue.policies.retry import sane
+from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -31,6 +35,8 @@ class Execution:
     Times are of the monotonic clock.
     """
 
+    is_chunk: ClassVar[bool] = False
+
     claimed: Claimed
     result: Any = None
     outcome: Outcome | None = None
@@ -39,6 +45,8 @@ class Execution:
     stop_reason: StopReason | None = None
     interrupt: Callable[["Execution"], object] | None = None  # told when it is asked to stop, by any thread
     claimed_at: float = field(default_factory=time.monotonic)
+    start_by: float | None = None  # under a rate: it must not begin later
+    has_returned_rate: bool = False
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
     ident: int = 0  # of the thread that it runs on
@@ -53,9 +61,19 @@ class Execution:
     def __post_init__(self) -> None:
         self.key = self.claimed.key
 
-    def ask_to_stop(self, reason: StopReason) -> None:
-        """Let the task know. The first reason stays."""
-        if self.stop_reason is None:
+    @property
+    def members(self) -> Sequence["Execution"]:
+        """The executions of single tasks that it is of: itself, unless it is a chunk's."""
+        return (self,)
+
+    def begin(self) -> None:
+        """It begins on this thread."""
+        self.began = time.monotonic()
+        self.ident = threading.get_ident()
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the task know, if it is among those of the given ids. The first reason stays."""
+        if self.stop_reason is None and (ids is None or self.claimed.id in ids):
             self.stop_reason = reason
             if reason is StopReason.CANCELLED:
                 self.interrupt_at = time.monotonic() + self.cancel_grace
@@ -84,30 +102,42 @@ class Execution:
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
-    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+class RunContext:
+    """What a function is told of its run, and what it may say: be it of one task or of a chunk."""
+
+    __slots__ = ()
 
     execution: Execution
-    metadata: dict[str, Any]
-    reported: Callable[[Execution], object]  # called for each word that the task says of itself
+    store: Store
 
-    def progress(self, fraction: float | None, message: str = "") -> None:
-        """Say how far the task is: a fraction from 0 to 1, or None where nobody knows, and a few words.
+    def pause_rate(self, seconds: float) -> None:
+        """Let no task start under this one's rate for ``seconds``, as ``Retry(after=...)`` does; this one goes on.
 
-        Costs no query: the latest word is stored about once a second, and with the outcome.
+        Raises ValueError for what is no time, or if the task has no ``rate_limit``.
         """
-        self.execution.report = report.with_progress(self.execution.report, fraction, message)
-        self.reported(self.execution)
+        wait = sane(seconds, otherwise=-1.0)
+        if wait < 0:
+            raise ValueError(f"pause_rate takes a number of seconds from 0, got {seconds!r}.")
+        if not self.store.pause_rate(self.execution.claimed, wait):
+            raise ValueError(f"{self.execution.claimed.name} has no rate to pause: give it @task(rate_limit=...).")
 
-    def save_metadata(self) -> None:
-        """Store ``metadata`` as it is now, so that the next try finds it, also if this one's worker dies.
+    def return_rate(self) -> bool:
+        """Say that this run has not made the call that its rate counts, so that another task may start in its place.
 
-        Like progress about once a second, and with the outcome. Raises TypeError or ValueError for what JSON cannot
-        hold.
+        False: the rate has gone on without it already, or there is none; also from the second time on.
         """
-        self.execution.report = report.with_metadata(self.execution.report, self.metadata)
-        self.reported(self.execution)
+        if self.execution.has_returned_rate:
+            return False
+        self.execution.has_returned_rate = True
+        return self.store.return_rate(self.execution.claimed)
+
+    async def apause_rate(self, seconds: float) -> None:
+        """:meth:`pause_rate` for async functions."""
+        await sync_to_async(self.pause_rate)(seconds)
+
+    async def areturn_rate(self) -> bool:
+        """:meth:`return_rate` for async functions."""
+        return await sync_to_async(self.return_rate)()
 
     @property
     def should_stop(self) -> bool:
@@ -136,3 +166,30 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
         if self.execution.stop_reason is not None:
             raise StopTask(self.execution.stop_reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext(compat.TaskContext, RunContext):  # type: ignore[misc, type-arg]
+    """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
+
+    execution: Execution
+    metadata: dict[str, Any]
+    store: Store
+    reported: Callable[[Execution], object]  # called for each word that the task says of itself
+
+    def progress(self, fraction: float | None, message: str = "") -> None:
+        """Say how far the task is: a fraction from 0 to 1, or None where nobody knows, and a few words.
+
+        Costs no query: the latest word is stored about once a second, and with the outcome.
+        """
+        self.execution.report = report.with_progress(self.execution.report, fraction, message)
+        self.reported(self.execution)
+
+    def save_metadata(self) -> None:
+        """Store ``metadata`` as it is now, so that the next try finds it, also if this one's worker dies.
+
+        Like progress about once a second, and with the outcome. Raises TypeError or ValueError for what JSON cannot
+        hold.
+        """
+        self.execution.report = report.with_metadata(self.execution.report, self.metadata)
+        self.reported(self.execution)
