@@ -10,7 +10,7 @@ from django.db import connection
 
 from tests.processes.process import ROOT
 
-pytestmark = [pytest.mark.processes, pytest.mark.database]
+pytestmark = [pytest.mark.processes, pytest.mark.each_vendor]
 
 SECONDS = "2"
 CHOSEN = {
