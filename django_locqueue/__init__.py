@@ -2,16 +2,30 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, DuplicateTask, Retry, Snooze
+from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, Retry, Snooze
+from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.unique import Unique
 
 if TYPE_CHECKING:
     from django_locqueue.definition import task
     from django_locqueue.scheduler.defined import schedule
+    from django_locqueue.workflow import chain, group
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "DuplicateTask", "Retry", "Snooze", "Unique", "schedule", "task"]
+__all__ = [
+    "Cancel",
+    "ChunkCall",
+    "ChunkFailed",
+    "DuplicateTask",
+    "Retry",
+    "Snooze",
+    "Unique",
+    "chain",
+    "group",
+    "schedule",
+    "task",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -21,6 +35,10 @@ def __getattr__(name: str) -> object:
         from django_locqueue.definition import task
 
         return task
+    if name in ("chain", "group"):
+        from django_locqueue import workflow
+
+        return getattr(workflow, name)
     if name == "schedule":
         from django_locqueue.scheduler.defined import schedule
 

@@ -16,11 +16,17 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
-from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
-from django_locqueue.policies import payload, retry
+from django_locqueue.exceptions import WorkflowDoesNotExist
+from django_locqueue.models import State
+from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies import chunk, payload, retry
+from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
+from django_locqueue.workflow import Step
+from django_locqueue.workflow_result import WorkflowResult, workflow_result
+from django_locqueue.workflow_steps import name_of, stored_step
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -175,6 +181,39 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """
         return endings.cancel(self.store, ids, reason, by=by)
 
+    # -- workflows
+
+    def enqueue_workflow(self, steps: Sequence[Step]) -> WorkflowResult:
+        """Store all tasks of a workflow, or none, in the caller's transaction if there is one; return its result.
+
+        Raises what :meth:`enqueue` raises, and ``InvalidTask`` for a definition that cannot be part of a workflow.
+        """
+        stored = [stored_step(self, step) for step in steps]
+        row, enqueued = self.store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            calls = (call for step in steps for call in step.calls)
+            for call, each in zip(calls, enqueued, strict=True):
+                result = new_result(call.definition, each.id, each.enqueued_at, call.args, call.kwargs)
+                compat.task_enqueued.send(type(self), task_result=result)
+        return workflow_result(row)
+
+    def get_workflow(self, workflow_id: str | int) -> WorkflowResult:
+        """Return the result of a workflow. Raises ``WorkflowDoesNotExist``, also for a malformed id."""
+        text = str(workflow_id)
+        row = self.store.workflows.filter(pk=int(text)).first() if _ID.fullmatch(text) else None
+        if row is None:
+            raise WorkflowDoesNotExist(f"There is no workflow {text[:40]!r}. Ended ones are pruned, see RETENTION.")
+        return workflow_result(row)
+
+    def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
+        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
+        return any(endings.cancel_workflow(self.store, int(workflow_id), reason))
+
+    def checked_calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
+        """Return what is to be stored of calls of a definition. Raises as :meth:`enqueue` does, and stores nothing."""
+        self._validate_once(task)
+        return self._calls(task, calls)
+
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
         return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
@@ -199,10 +238,18 @@ class LocQueueBackend(compat.BaseTaskBackend):
             "backend_alias": self.alias,
             "metadata": payload.dump(options.metadata) if options and options.metadata else None,
         }
+        limits = limits_of(options) if options else None
+        usual: dict[str, Any] = {}
         if options and options.expires is not None:
-            same["extra"] = (("terms", Terms(expires=float(options.expires)).dump()),)
+            usual["expires"] = float(options.expires)
+            same["extra"] = (("terms", Terms(**usual).dump()),)
         for args, kwargs in calls:
-            yield Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            call = Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            if limits is not None:
+                limit_key, terms = limits.of_call(args, kwargs, KEY_LENGTH)
+                extra = (("limit_key", limit_key), ("terms", Terms(**usual, **terms).dump()))
+                call = call._replace(turn=State.BLOCKED, extra=extra)
+            yield call
 
 
 def _queue_names(params: Mapping[str, Any]) -> list[str]:
@@ -238,6 +285,17 @@ def _validate_options(task: TaskDefinition) -> None:
         raise compat.InvalidTask(f"backoff {problem}")
     if not _is_timeout(task.timeout):
         raise compat.InvalidTask(f"timeout {_TIMEOUT}, got {task.timeout!r}.")
+    if problem := chunk.problem(task.func, task.chunk, task.chunk_wait, takes_context=task.takes_context):
+        raise compat.InvalidTask(problem)
+    if task.chunk is not None and task.atomic:
+        raise compat.InvalidTask(
+            "chunk and atomic=True cannot go together: the calls of a chunk may end differently, and one transaction "
+            "cannot. Open transaction.atomic() in the function, around what belongs together."
+        )
+    try:
+        limits_of(task)
+    except ValueError as error:
+        raise compat.InvalidTask(str(error)) from None
     if task.metadata is not None:
         try:
             payload.dump_call([dict(task.metadata)], {})

@@ -1,19 +1,22 @@
 """``@task`` and the definition that it makes: Django's ``Task`` with our options."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, overload
 
-from django.db import connections, transaction
 from django.utils.module_loading import import_string
 
 from django_locqueue import compat, registry
+from django_locqueue.commits import after_commits
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
-from django_locqueue.policies.unique import Unique
+from django_locqueue.policies.unique import Unique, rule_for
+from django_locqueue.workflow import TaskCall
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
 
@@ -28,7 +31,13 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     ``atomic``: the function's database work and its outcome commit together or not at all.
     ``timeout``: seconds that a try may take, then :class:`~django_locqueue.exceptions.TaskTimeout` is raised in it (an
     async function is cancelled); None: the backend's ``TIMEOUT``; ``float("inf")``: none, whatever the backend says.
+    ``chunk``: the function is called once for up to so many waiting calls, with a list of
+    :class:`~django_locqueue.policies.chunk.ChunkCall`; ``chunk_wait``: seconds that the first of them waits for others.
     ``keep_result=False``: the row is deleted on success. ``metadata``: JSON that travels with each call.
+    ``rate_limit``: starts per time over all workers, such as ``"10/s"`` or ``"100/5m"``, shared by all tasks with the
+    same ``rate_key``. ``concurrency``: how many may run at once over all workers, of all tasks with the same
+    ``concurrency_key``. Keys are templates over the arguments, ``"shop-{shop_id}"``; without one, the limit is the
+    definition's own.
     ``expires``: seconds from when it could first start; one that no worker has begun by then is cancelled.
     ``aliases``: the paths that the function had before; tasks that are stored under one of them run this definition.
     ``unique``: which calls are the same, and what becomes of the second; see :class:`~django_locqueue.Unique`.
@@ -42,15 +51,20 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
     timeout: float | None = None
     keep_result: bool = True
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    unique: Unique | None = None
+    unique_key: str | None = None
+    rate_limit: str | None = None
+    rate_key: str | None = None
+    concurrency: int | None = None
+    concurrency_key: str | None = None
+    chunk: int | None = None
+    chunk_wait: float | None = None
     expires: float | None = None
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         compat.Task.__post_init__(self)  # not super(): slots make the class anew, which the plain form does not know
         registry.register(self)
-
-    unique: Unique | None = None
-    unique_key: str | None = None
 
     def using(
         self,
@@ -86,12 +100,34 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         own = {name: value for name, value in values.items() if value != getattr(there, name)}
         return _revived, (self.module_path, own)
 
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the call as a value, to be part of a workflow: ``chain(fetch.call(7), resize.call(7))``.
+
+        It does not run the function, as Django's own ``call`` does for its backends: ``.func(7)`` does.
+        """
+        if _enqueued_elsewhere.get() is self:
+            _enqueued_elsewhere.set(None)
+            return compat.Task.call(self, *args, **kwargs)
+        return TaskCall(self, args, kwargs)
+
+    def enqueue(self, *args: Any, **kwargs: Any) -> Any:
+        backend = self.get_backend()
+        if hasattr(backend, "stores_in_locqueue"):
+            return backend.enqueue(self, args, kwargs)  # type: ignore[arg-type]
+        with _elsewhere(self):
+            return backend.enqueue(self, args, kwargs)  # type: ignore[arg-type]
+
+    async def aenqueue(self, *args: Any, **kwargs: Any) -> Any:
+        backend = self.get_backend()
+        with _elsewhere(self):
+            return await backend.aenqueue(self, args, kwargs)  # type: ignore[arg-type]
+
     def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Sequence[Any]:
         """Enqueue ``(args, kwargs)`` pairs, all or none, and return their results in order."""
         calls = list(calls)
         backend = self.get_backend()
         if not hasattr(backend, "enqueue_many"):  # Django's immediate and dummy backends, in tests
-            return [backend.enqueue(self, list(args), dict(kwargs)) for args, kwargs in pairs(calls)]
+            return [self.enqueue(*args, **kwargs) for args, kwargs in pairs(calls)]
         results: Sequence[Any] = backend.enqueue_many(self, calls)
         return results
 
@@ -103,17 +139,9 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
-        uncommitted = {each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block}
-        if not uncommitted:
-            self.enqueue(*args, **kwargs)
-
-        def committed(alias: str) -> None:
-            uncommitted.discard(alias)
-            if not uncommitted:
-                self.enqueue(*args, **kwargs)
-
-        for alias in sorted(uncommitted):
-            transaction.on_commit(partial(committed, alias), using=alias)
+        if self.unique is not None:
+            rule_for(self.unique, None if self.chunk else self.func, self.takes_context).check(args, kwargs)
+        after_commits(partial(self.enqueue, *args, **kwargs))
 
 
 @overload
@@ -134,9 +162,15 @@ def task(
     timeout: float | None = ...,
     keep_result: bool = ...,
     metadata: Mapping[str, Any] | None = ...,
+    unique: Unique | None = ...,
+    rate_limit: str | None = ...,
+    rate_key: str | None = ...,
+    concurrency: int | None = ...,
+    concurrency_key: str | None = ...,
+    chunk: int | None = ...,
+    chunk_wait: float | None = ...,
     expires: float | None = ...,
     aliases: str | Iterable[str] = ...,
-    unique: Unique | None = ...,
 ) -> Callable[[Callable[..., Any]], TaskDefinition]: ...
 
 
@@ -180,6 +214,19 @@ _OF_A_CALL = {"run_after", "unique_key"}
 _OPTIONS = (set(TaskDefinition.__dataclass_fields__) | _DEFAULTS.keys()) - {"func"} - _OF_A_CALL
 
 
+# Django's immediate backend runs the function by `call()` while it enqueues.
+_enqueued_elsewhere: ContextVar[TaskDefinition | None] = ContextVar("enqueued_elsewhere", default=None)
+
+
+@contextmanager
+def _elsewhere(definition: TaskDefinition) -> Iterator[None]:
+    token = _enqueued_elsewhere.set(definition)
+    try:
+        yield
+    finally:
+        _enqueued_elsewhere.reset(token)
+
+
 def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:
     """Return the calls of ``enqueue_many`` as a list. Raises TypeError for one that is no ``(args, kwargs)``."""
     checked = []
@@ -199,6 +246,8 @@ def pairs(calls: Iterable[Any]) -> list[tuple[Sequence[Any], Mapping[str, Any]]]
 
 def argument_name(definition: Any, position: int) -> str:
     """Return the name of the parameter that takes a positional argument; ``args[2]`` if it is one of ``*args``."""
+    if getattr(definition, "chunk", None) is not None:  # its one parameter takes the whole list
+        return f"args[{position}]"
     names = _positional_names(definition.func)
     position_in_function = position + bool(definition.takes_context)  # the context is not among the arguments
     return names[position_in_function] if position_in_function < len(names) else f"args[{position}]"

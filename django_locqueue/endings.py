@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.dispatch import receiver
 
 from django_locqueue import compat, registry, signals
 from django_locqueue.exceptions import Cancel, DamagedTask, WorkerLost
@@ -27,9 +28,19 @@ def at_once(tell: Callable[[], None]) -> None:
     tell()
 
 
+announcing: Announce = at_once  # what ended unasked, beside what was written; a worker hands it to its announcer
+
+
 def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
     cancelled, asked = store.cancel(ids, reason, by=by)
+    announce_ended(store, cancelled)
+    return cancelled, asked
+
+
+def cancel_workflow(store: Store, workflow_id: int, reason: str = "") -> tuple[list[int], list[int]]:
+    """Cancel what waits of a workflow, and ask what runs of it to stop. Return the ids of both."""
+    cancelled, asked = store.cancel_workflow(workflow_id, reason)
     announce_ended(store, cancelled)
     return cancelled, asked
 
@@ -96,6 +107,11 @@ def announce_ended(store: Store, ids: Sequence[int]) -> None:
         transaction.on_commit(partial(_send, endings), using=store.alias)
 
 
+@receiver(signals.tasks_skipped)
+def _announce_skipped(sender: Any, store: Store, ids: Sequence[int], **kwargs: Any) -> None:
+    announcing(partial(announce_ended, store, ids))
+
+
 def send_finished(sender: Any, result: Any, exception: BaseException | None) -> None:
     """Send Django's ``task_finished`` as its own backends do: with the exception at hand (``sys.exc_info()``)."""
     if exception is None:
@@ -130,4 +146,5 @@ def _sender(alias: str) -> Any:
 
 def _is_kept(row: Task) -> bool:
     backend = _backend(row.backend_alias)
-    return backend is None or row.state not in backend.forgotten
+    # A workflow's tasks stay until it has ended; then they are pruned.
+    return backend is None or row.workflow_id is not None or row.state not in backend.forgotten

@@ -1,5 +1,6 @@
 """Everything the library raises, and what a task raises to steer its own fate."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -62,6 +63,34 @@ class DamagedTask(LocQueueError):
     """The task's row holds what no worker can claim or read (edited by hand); it was failed for the sake of others."""
 
 
+class StepSkipped(LocQueueError):
+    """A step of a workflow did not begin, since a task in a step before it did not succeed."""
+
+
+class TaskFailed(LocQueueError):
+    """A task of a workflow did not succeed: what ``results()`` gives in the place of its return value.
+
+    ``task_id``; ``error_class``: the dotted path of what it failed with; ``message``: the first line of that.
+    """
+
+    def __init__(self, task_id: int, error_class: str, message: str) -> None:
+        super().__init__(task_id, error_class, message)
+        self.task_id = task_id
+        self.error_class = error_class
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"#{self.task_id}: {self.error_class}: {self.message}"
+
+
+class ResultsGone(LocQueueError):
+    """Results of a workflow are asked for whose tasks have been deleted or pruned."""
+
+
+class WorkflowDoesNotExist(LocQueueError):
+    """There is no workflow of this id, or none any more: ended ones are pruned."""
+
+
 class DuplicateTask(LocQueueError):
     """Another task holds the unique key of a call, and ``on_conflict`` is ``"raise"``. Nothing was enqueued.
 
@@ -84,6 +113,24 @@ class DuplicateTask(LocQueueError):
 
 class InvalidPayload(LocQueueError, TypeError):
     """A stored payload is not what enqueue writes: ``{"args": [...], "kwargs": {...}}``."""
+
+
+class ChunkFailed(LocQueueError):
+    """Raised by a chunk's function when some of its calls have failed; the others have succeeded.
+
+    ``errors``: by the number of the call in the list, from 0, the exception that it ends with: any, also a
+    :class:`Retry`, :class:`Snooze` or :class:`Cancel`.
+    """
+
+    def __init__(self, errors: Mapping[int, BaseException]) -> None:
+        for index, error in errors.items():
+            if not isinstance(index, int) or not isinstance(error, BaseException):
+                raise TypeError(f"ChunkFailed takes {{number of the call: exception}}, got {index!r}: {error!r:.80}.")
+        super().__init__(errors)
+        self.errors = dict(errors)
+
+    def __str__(self) -> str:
+        return f"{len(self.errors)} calls of the chunk failed"
 
 
 class Verdict(Exception):

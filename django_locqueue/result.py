@@ -34,8 +34,8 @@ class Progress(NamedTuple):
 class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
     """Django's ``TaskResult`` of a stored task, which can also be stopped and put back.
 
-    ``progress``: what the task last said of it, None if it has said nothing.
-    ``is_duplicate``: nothing was stored for the call; this is the task that holds its unique key.
+    ``progress``: what the task last said of it, None if it has said nothing. ``is_duplicate``: nothing was stored for
+    the call; this is the task that holds its unique key.
     """
 
     progress: Progress | None = None

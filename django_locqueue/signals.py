@@ -26,6 +26,10 @@ task_rescued = Signal()
 lease_lost = Signal()
 """A worker's write was refused because the task is no longer its own. Arguments: ``claimed``, ``outcome``."""
 
+tasks_skipped = Signal()
+"""Tasks of later steps of a workflow were cancelled, because one before them did not succeed. Sender: the
+store's class. Arguments: ``store``, ``ids``. Django's ``task_finished`` follows for each."""
+
 worker_started = Signal()
 """Arguments: ``worker``."""
 

@@ -12,7 +12,7 @@ from django_locqueue.models.task import KEY_LENGTH
 from django_locqueue.policies import payload
 from django_locqueue.policies.key_template import fitted
 from django_locqueue.policies.terms import load_terms
-from django_locqueue.policies.unique import MERGE, Unique, UniqueRule, distinct, rule_for
+from django_locqueue.policies.unique import Unique, UniqueRule, distinct, rule_for
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Itemised, Placed, Store
 
@@ -28,14 +28,13 @@ def enqueue(
     DuplicateTask, and TypeError for arguments of which no key can be made.
     """
     unique = definition.unique
-    rule = rule_for(unique, definition.func, definition.takes_context)
+    rule = _rule(definition)
+    for each in arguments:
+        rule.check(*each)  # now, and not at some later call that meets this one
     keys = [_key(definition, rule, *each) for each in arguments]
     if unique.unique_items is not None:
         placed = store.enqueue_items(list(map(partial(_itemised, rule), keys, arguments, calls)))
     else:
-        if unique.on_conflict == MERGE:
-            for args, kwargs in arguments:
-                rule.list_in(args, kwargs)  # raises here and not at some later call that meets it
         locked = [_locked(unique, *each) for each in zip(keys, calls, strict=True)]
         try:
             placed = store.enqueue_unique(locked, unique.on_conflict, rule.merged)
@@ -56,7 +55,7 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
     if not isinstance(unique, Unique):
         return f"unique must be Unique(...), for instance Unique('order-{{order_id}}'); got {unique!r}."
     try:
-        rule_for(unique, definition.func, definition.takes_context)
+        _rule(definition)
     except ValueError as error:
         return str(error)
     if unique.seconds is None:
@@ -73,6 +72,11 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
             f"backend keeps some for {days} days only."
         )
     return None
+
+
+def _rule(definition: Any) -> UniqueRule:
+    function = definition.func if definition.chunk is None else None
+    return rule_for(definition.unique, function, definition.takes_context)
 
 
 def _key(definition: TaskDefinition, rule: UniqueRule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

@@ -11,8 +11,10 @@ from django_locqueue.backend import LocQueueBackend
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import Task
 from django_locqueue.sessions import watch_this_thread
-from django_locqueue.store import Claimed
+from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.chunk_execution import ChunkExecution
+from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
 
@@ -52,6 +54,37 @@ def claim_next(lease: float = 60) -> Claimed:
     return claimed
 
 
+def claim_chunk(lease: float = 60) -> Chunk:
+    """Claim the chunk whose turn it is, for a worker named ``tests:1``."""
+    store = our_backend().store
+    worker = store.register_worker("tests:1", lease=lease)
+    [chunk] = store.claim_limited(Owner(worker.pk, worker.name), 1).chunks
+    return chunk
+
+
+def run_chunk(meanwhile: Callable[[ChunkExecution], Any] = lambda chunk: None) -> list[Execution]:
+    """Claim the chunk whose turn it is, run it, record and announce what came of each member; return their executions.
+
+    ``meanwhile`` is called before it runs.
+    """
+
+    def run() -> list[Execution]:
+        backend = our_backend()
+        execution = ChunkExecution.of(claim_chunk())
+        meanwhile(execution)
+        single = Executor(backend, watch=_interrupt_in_time)
+        execution.begin()
+        ChunkExecutor(single).run(execution)
+        written = backend.store.ack([(each.claimed, each.outcome) for each in execution.members if each.outcome])
+        for member in execution.members:
+            member.settle(written.get(member.key))
+            single.finish(member)
+        return execution.members
+
+    members: list[Execution] = in_thread(run)
+    return members
+
+
 def _interrupt_in_time(execution: Execution) -> None:
     """Stand in for the watchdog."""
 
@@ -59,7 +92,8 @@ def _interrupt_in_time(execution: Execution) -> None:
         if execution.interruptible is not None:
             execution.interruptible.interrupt(TaskTimeout)
 
-    assert execution.timeout is not None
+    if execution.timeout is None:  # it was asked to stop
+        return
     timer = threading.Timer(execution.timeout, interrupt)
     timer.daemon = True
     timer.start()

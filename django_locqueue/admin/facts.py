@@ -11,7 +11,7 @@ from django_locqueue.admin import moments
 from django_locqueue.models import State
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
-from django_locqueue.policies.terms import load_terms
+from django_locqueue.policies.terms import USUAL, Terms, load_terms
 
 
 def facts_of(task: Any) -> list[tuple[str, Any]]:
@@ -46,9 +46,20 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
         found.append((_("Unique key"), _("%(key)s (held)") % {"key": key} if task.unique_lock else key))
     if task.cancel_requested and not task.is_finished:
         found.append((_("Asked to stop"), _asked(task)))
+    if (terms := _terms(task)).chunk is not None:
+        words = _("%(calls)s tasks at most in one call; the first waits up to %(seconds)s s for others")
+        found.append((_("Runs in chunks"), words % {"calls": terms.chunk, "seconds": f"{terms.chunk_wait:g}"}))
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
+
+
+def _terms(task: Any) -> Terms:
+    """Return the terms of a task; the usual ones if they are damaged."""
+    try:
+        return load_terms(task.terms)
+    except (ValueError, TypeError):
+        return USUAL
 
 
 def _expires(task: Any) -> str | None:

@@ -59,6 +59,17 @@ class TabFilter(Unlisted):
         return queryset  # the change list applies the tab, which is in force without the parameter too
 
 
+class WorkflowFilter(Unlisted):
+    """The tasks of one workflow, which an index holds in their order: a tab of its own."""
+
+    parameter_name = "workflow"
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        if self.value() and not str(self.value()).isdecimal():
+            raise IncorrectLookupParameters
+        return queryset  # as for the tab
+
+
 class BehindFilter(Unlisted):
     """What comes after a given task, for lists that are longer than the paginator counts."""
 

@@ -13,6 +13,7 @@ SCHEDULED = ("run_after", "id")
 RUNNING = ("worker_id", "id")
 FINISHED = ("-finished_at", "-id")
 NEWEST = ("-id",)
+WORKFLOW = ("step", "id")  # of the tasks of one workflow
 
 
 class IsFinished(Lookup):

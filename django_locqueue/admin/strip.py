@@ -19,6 +19,7 @@ PAGES = (
     "locqueue.failedtask",
     "locqueue.retriedtask",
     "locqueue.task",
+    "locqueue.workflow",
     "locqueue.queue",
     "locqueue.worker",
     "locqueue.schedule",

@@ -75,7 +75,7 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
     show_full_result_count = False
     sortable_by = ()
     # Everything else in the address is refused: conditions on arguments would tell what masking hides.
-    LOOKUPS = frozenset({"queue", "state", "tab", "behind"})
+    LOOKUPS = frozenset({"queue", "state", "tab", "behind", "workflow"})
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
         return lookup in self.LOOKUPS

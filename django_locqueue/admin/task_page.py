@@ -1,5 +1,6 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -9,6 +10,7 @@ from django.db.models.functions import Left, Length, Right
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -19,13 +21,13 @@ from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import error_name
 from django_locqueue.admin.facts import facts_of
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter
+from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
-from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase
-from django_locqueue.models import State, Task
+from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, as_id
+from django_locqueue.models import State, Task, Workflow
 from django_locqueue.policies import legible, masking
 from django_locqueue.store import get_store
 
@@ -49,7 +51,7 @@ class TaskAdmin(TaskAdminBase):
             empty=gettext_lazy("No tasks yet."),
         ),
     )
-    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, WorkflowFilter, BehindFilter)
     list_display = (
         "task_column",
         "state_column",
@@ -59,6 +61,27 @@ class TaskAdmin(TaskAdminBase):
         "ran_for_column",
         "attempt_column",
     )
+
+    def current_tab(self, request: Any) -> Tab:
+        workflow_id = as_id(request.GET.get("workflow", ""))
+        if workflow_id is None:
+            return super().current_tab(request)
+        return replace(
+            self.tabs[0],
+            rows=lambda rows: rows.filter(workflow_id=workflow_id),
+            ordering=orderings.WORKFLOW,
+            empty=gettext_lazy("No task of this workflow is left."),
+        )
+
+    def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
+        workflow_id = as_id(request.GET.get("workflow", ""))
+        if workflow_id is not None:
+            extra_context = {"introduction": self.workflow_link(workflow_id), **(extra_context or {})}
+        return super().changelist_view(request, extra_context)
+
+    def workflow_link(self, workflow_id: int) -> Any:
+        url = reverse("admin:locqueue_workflow_change", args=[workflow_id], current_app=self.admin_site.name)
+        return format_html('<a href="{}">{} #{}</a>', url, _("Workflow"), workflow_id)
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
@@ -121,11 +144,20 @@ class TaskAdmin(TaskAdminBase):
                 "metadata": Payload(task.metadata_start, task.metadata_size),
                 "metadata_drawn": draw_payload(Payload(task.metadata_start, task.metadata_size)),
                 "progress": progress_bar(task),
-                "facts": facts_of(task),
+                "facts": [*facts_of(task), *self.place_of(task)],
                 "attempts": attempts_of(task, shown=request.GET.get("attempts", "")),
                 "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
             },
         )
+
+    def place_of(self, task: Any) -> list[tuple[str, Any]]:
+        """Return where it stands in its workflow, if it is part of one."""
+        if task.workflow_id is None:
+            return []
+        steps = Workflow.objects.filter(pk=task.workflow_id).values_list("steps", flat=True).first()
+        place = _("step %(step)s of %(steps)s") % {"step": task.step + 1, "steps": steps or "?"}
+        link = self.workflow_link(task.workflow_id) if steps else f"#{task.workflow_id}"
+        return [(_("Workflow"), format_html("{} ({})", link, place))]
 
     def list_url(self, model_name: str) -> str:
         return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)

@@ -36,7 +36,8 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
     yield f"  queues      {_queues(options)}"
     for queue in _paused(store, options):
         by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
-        yield f"              {safe(queue.name)} is paused since {queue.paused_at:%Y-%m-%d %H:%M}{by}"
+        until = f", until {queue.paused_until:%Y-%m-%d %H:%M}" if queue.paused_until else ""
+        yield f"              {safe(queue.name)} is paused since {queue.paused_at:%Y-%m-%d %H:%M}{by}{until}"
     threads = ThreadRange.of(options.threads)
     slots = f"{threads} thread{'' if threads.most == 1 else 's'}"
     yield f"  slots       {slots if processes == 1 else f'{processes} processes × {slots}'}"

@@ -11,6 +11,7 @@ from django_locqueue.models.queue import Queue
 from django_locqueue.models.schedule import Schedule, ScheduleRun
 from django_locqueue.models.task import (
     FINISHED,
+    STARTABLE,
     WAITING,
     FailedTask,
     PendingTask,
@@ -26,6 +27,7 @@ from django_locqueue.models.workflow import Workflow
 
 __all__ = [
     "FINISHED",
+    "STARTABLE",
     "WAITING",
     "FailedTask",
     "Limit",

@@ -10,18 +10,21 @@ from django_locqueue.models.task import KEY_LENGTH
 
 
 class Limit(models.Model):
-    """A rate or a number of running tasks that many share. Made by the first worker that serves the key.
+    """A rate, or a number of running tasks, that many share. Made by the first worker that serves the key.
 
-    The numbers are those of the last task that was served, for pages; what counts stands in the tasks' own terms.
+    Whoever claims under the key holds the row's lock. ``concurrency`` and ``rate`` are those of the last task that was
+    served, for pages; what counts stands in the tasks' own terms.
     """
 
     key = NameField(_("key"), max_length=KEY_LENGTH, primary_key=True)
     concurrency = models.PositiveIntegerField(_("at once"), null=True, blank=True)
     rate = models.CharField(_("rate"), max_length=40, default="", blank=True)
-    tokens = models.FloatField(default=0)  # starts that were free at `counted_at`
-    counted_at = MomentField(default=timezone.now)
+    # Its bucket of tokens, see policies/ratelimit: when it is full again, and since when tokens can come back.
+    full_at = MomentField(null=True, blank=True)
+    since = MomentField(null=True, blank=True)
     next_at = MomentField(_("next start"), null=True, blank=True)  # not before; None: at once
     paused_until = MomentField(_("paused until"), null=True, blank=True)
+    served_at = MomentField(_("last served"), default=timezone.now, db_index=True)  # to within an hour
 
     objects = QueueManager()
 

@@ -36,6 +36,7 @@ class State(models.TextChoices):
 
 
 WAITING = (State.SCHEDULED, State.READY, State.BLOCKED)
+STARTABLE = (State.READY, State.BLOCKED)  # the latter as soon as its limit allows
 FINISHED = (State.SUCCESSFUL, State.FAILED, State.CANCELLED)
 
 
@@ -56,6 +57,10 @@ class TaskQuerySet(models.QuerySet["Task"]):
 
     def ready(self) -> "TaskQuerySet":
         return self.filter(state=State.READY)
+
+    def limited(self) -> "TaskQuerySet":
+        """Waiting for their turn under a limit."""
+        return self.filter(state=State.BLOCKED, limit_key__isnull=False)
 
     def running(self) -> "TaskQuerySet":
         return self.filter(state=State.RUNNING)
@@ -210,11 +215,18 @@ class Task(models.Model):
                 unique=True,
             ),
             PartialIndex(
-                # Who waits under a limit, in its order, and who runs under it.
+                # Who waits under a limit, in its order. The queue first: what is paused or others serve is not read.
                 name="locqueue_task_limited",
-                fields=["limit_key", "state", "-priority", "run_after", "id"],
-                where=Q(limit_key__isnull=False) & (Q(state=State.BLOCKED) | Q(state=State.RUNNING)),
-                otherwise=["limit_key", "state", "-priority", "run_after", "id"],
+                fields=["queue_name", "limit_key", "-priority", "run_after", "id"],
+                where=Q(state=State.BLOCKED, limit_key__isnull=False),
+                otherwise=["state", "queue_name", "limit_key", "-priority", "run_after", "id"],
+            ),
+            PartialIndex(
+                # Who runs under it, in whichever queue.
+                name="locqueue_task_under_limit",
+                fields=["limit_key", "id"],
+                where=Q(state=State.RUNNING, limit_key__isnull=False),
+                otherwise=["limit_key", "state"],
             ),
             PartialIndex(
                 name="locqueue_task_workflow",

@@ -1,12 +1,15 @@
 """Tasks that belong together: steps, one after the other, of one or many tasks each."""
 
+from typing import Any
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import MomentField
-from django_locqueue.models.task import PATH_LENGTH
+from django_locqueue.models.fields import JSONTextField, MomentField
+from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies.stored_step import StoredStep
 
 
 class Workflow(models.Model):
@@ -24,9 +27,14 @@ class Workflow(models.Model):
     step = models.PositiveIntegerField(_("step"), default=0)  # the present one, from 0
     steps = models.PositiveIntegerField(_("steps"), default=1)
     remaining = models.PositiveIntegerField(_("remaining"), default=0)  # of the present step
+    broken = models.PositiveIntegerField(default=0)  # tasks of the steps so far that did not succeed, or are gone
+    plan: Any = JSONTextField(default=list)  # a StoredStep for each step
     tasks_total = models.PositiveIntegerField(_("tasks"), default=0)
     successful = models.PositiveIntegerField(_("succeeded"), default=0)
-    failed = models.PositiveIntegerField(_("failed"), default=0)  # or cancelled
+    failed = models.PositiveIntegerField(_("failed"), default=0)
+    cancelled = models.PositiveIntegerField(_("cancelled"), default=0)
+    cancel_requested = models.BooleanField(_("asked to stop"), default=False)
+    backend_alias = models.CharField(_("backend"), max_length=NAME_LENGTH, default="default")
     enqueued_at = MomentField(_("added"), default=timezone.now)
     finished_at = MomentField(_("finished"), null=True, blank=True)
 
@@ -35,7 +43,17 @@ class Workflow(models.Model):
     class Meta:
         verbose_name = _("workflow")
         verbose_name_plural = _("Workflows")
-        default_permissions = ("view",)
+        default_permissions = ()  # its pages ask for those of tasks
+        indexes = [models.Index(fields=["state", "finished_at", "id"], name="locqueue_workflow_finished")]
 
     def __str__(self) -> str:
         return f"{self.name} #{self.pk}"
+
+    @property
+    def stored_steps(self) -> list[StoredStep]:
+        return [StoredStep(*each) for each in self.plan]
+
+    @property
+    def ended(self) -> int:
+        """How many of its tasks have ended."""
+        return int(self.successful + self.failed + self.cancelled)

@@ -13,7 +13,8 @@ class Terms:
     ``concurrency``: how many of its limit may run at once. ``rate_key``, ``rate_limit``, ``rate_seconds``: at most
     so many starts in so many seconds over all tasks of that key. ``chunk``, ``chunk_wait``: it runs together with up to
     so many others, for which it waits so many seconds. ``expires``: seconds within which it must start.
-    ``unique_items``: it holds items that are free when it starts.
+    ``unique_items``: it holds items that are free when it starts. ``forget``: its row is not to be kept
+    when its workflow has succeeded.
     """
 
     limit_key: str | None = None
@@ -25,6 +26,7 @@ class Terms:
     chunk_wait: float = 0.0
     expires: float | None = None
     unique_items: bool = False
+    forget: bool = False
 
     def dump(self) -> str | None:
         """Return JSON of what is not as usual; None if nothing is."""
@@ -33,6 +35,10 @@ class Terms:
 
 
 USUAL = Terms()
+
+# As they stand in the text, for statements over many rows.
+LIMITED = '"limit_key":'
+FORGET = '"forget":true'
 
 
 @lru_cache(maxsize=1024)
@@ -46,4 +52,12 @@ def load_terms(text: str | None) -> Terms:
     given = json.loads(text)
     if not isinstance(given, dict):
         raise ValueError(f"the terms of a task must be a JSON object, got {text[:80]}")
-    return Terms(**{name: value for name, value in given.items() if name in Terms.__dataclass_fields__})
+    known = {name: value for name, value in given.items() if name in _TYPES}
+    for name, value in known.items():
+        if not isinstance(value, _TYPES[name]) or not value or (isinstance(value, int | float) and value <= 0):
+            raise ValueError(f"the terms of a task have {name}: {value!r:.80}, which nothing here has written")
+    return Terms(**known)
+
+
+# JSON has one kind of number.
+_TYPES = {name: int | float if kind in (float, float | None) else kind for name, kind in Terms.__annotations__.items()}

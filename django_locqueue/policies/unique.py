@@ -102,6 +102,12 @@ class UniqueRule:
     template: KeyTemplate
     items: ListArgument | None
 
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise TypeError for arguments of which no key can be made, or that have no list where one is needed."""
+        self.template.render(args, kwargs)
+        if self.items is not None:
+            self.list_in(args, kwargs)
+
     def list_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the list in a call. Raises TypeError if there is none."""
         name, position = self._list
@@ -145,9 +151,16 @@ class UniqueRule:
 
 
 @lru_cache(maxsize=1024)
-def rule_for(unique: Unique, function: Callable[..., Any], takes_context: bool) -> UniqueRule:
-    """Return the rule of a function. Raises ValueError for an argument that it does not have."""
+def rule_for(unique: Unique, function: Callable[..., Any] | None, takes_context: bool) -> UniqueRule:
+    """Return the rule of a function. Raises ValueError for an argument that it does not have.
+
+    ``function`` None: that of a chunk, which does not say what one call takes.
+    """
     template = KeyTemplate(unique.key, function, takes_context=takes_context, option="the unique key")
+    if function is None:
+        if unique.unique_items is not None or unique.on_conflict == MERGE:
+            raise ValueError("merge and unique_items need a function that names its list; that of a chunk does not.")
+        return UniqueRule(unique, template, None)
     parameters = list(inspect.signature(function).parameters.values())[bool(takes_context) :]
     items = None
     if unique.unique_items is not None:

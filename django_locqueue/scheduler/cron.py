@@ -6,11 +6,17 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from django_locqueue.exceptions import InvalidSchedule
 
-FIELDS = (_lazy("minute"), _lazy("hour"), _lazy("day of month"), _lazy("month"), _lazy("day of week"))
+FIELDS = (
+    gettext_lazy("minute"),
+    gettext_lazy("hour"),
+    gettext_lazy("day of month"),
+    gettext_lazy("month"),
+    gettext_lazy("day of week"),
+)
 LONGEST = 200  # characters
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)

@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
-from django_locqueue.policies.payload import call_of as stored_call
 from django_locqueue.scheduler.call import call_of, checked_missed, task_at
 from django_locqueue.scheduler.instants import instant, stored
 from django_locqueue.scheduler.rule import Rule, rule_of
@@ -29,11 +28,10 @@ def planned(schedule: Schedule, now: datetime) -> Planned:
 
 
 def call_in(schedule: Schedule, definition: Any) -> dict[str, Any]:
-    try:
-        args, kwargs = stored_call(schedule.args_kwargs)
-    except ValueError as error:
-        raise InvalidSchedule("args", str(error)) from error
-    return call_of(definition, args, kwargs)
+    call = schedule.args_kwargs
+    if not isinstance(call, dict):  # edited by hand
+        call = {}
+    return call_of(definition, call.get("args"), call.get("kwargs"))
 
 
 def still_to_come(moment: datetime | None) -> datetime:

@@ -23,7 +23,8 @@ from django_locqueue.store import Store
 
 logger = logging.getLogger("django_locqueue.scheduler")
 
-LOOK_SECONDS = 3.0  # how soon a change by a person is seen
+LOOK_SECONDS = 60.0  # it looks by itself this often, should nobody wake it
+NEAR_SECONDS = 0.2  # what is as near as this to the time it wakes at is what it wakes for
 TAKEN_SECONDS = 0.5  # until the next look where another worker is at what is due
 UNKNOWN_SECONDS = 60.0  # until a task that this version of the code does not know is looked for again
 
@@ -31,8 +32,8 @@ UNKNOWN_SECONDS = 60.0  # until a task that this version of the code does not kn
 class Scheduler(Service):
     """Every worker runs it. A schedule that another serves is passed over, and each slot has one row.
 
-    ``on_enqueued()`` is called when tasks were added. An idle one asks the database one thing every three seconds; it
-    wakes for the next slot by itself.
+    ``on_enqueued()`` is called when tasks were added. It sleeps until the next slot that it knows of. What a person
+    changes meanwhile is seen by :meth:`look`, within a second.
     """
 
     name = "scheduler"
@@ -43,10 +44,23 @@ class Scheduler(Service):
         self.on_enqueued = on_enqueued
         self._is_synced = False
         self._unknown: dict[int, float] = {}  # schedules whose task is not known here, and until when
+        self._wakes_at = 0.0  # by the monotonic clock
 
     def run_once(self, now: datetime | None = None) -> float:
         with translation.override(None):  # what it notes and logs is English, whatever the project speaks
-            return self._pass_at(now)
+            delay = self._pass_at(now)
+        self._wakes_at = time.monotonic() + delay
+        return delay
+
+    def look(self, now: datetime | None = None) -> float | None:
+        """Return the seconds until the next scheduled task is due, as ``Store.next_due`` does.
+
+        In maintenance's stead, which asks that each second: the same statement tells what schedules there are.
+        """
+        ahead = self.store.look_ahead(but=self._passed_over(), now=now)
+        if ahead.slot is not None and time.monotonic() + ahead.slot < self._wakes_at - NEAR_SECONDS:
+            self.wake()
+        return ahead.task
 
     def _pass_at(self, now: datetime | None) -> float:
         if not self._is_synced:
@@ -64,8 +78,7 @@ class Scheduler(Service):
         return self.store.next_slot_in(but=self._passed_over(), now=now)
 
     def _passed_over(self) -> list[int]:
-        self._unknown = {pk: until for pk, until in self._unknown.items() if until > time.monotonic()}
-        return list(self._unknown)
+        return [pk for pk, until in list(self._unknown.items()) if until > time.monotonic()]
 
     def _serve_due(self, now: datetime | None) -> None:
         failed: Error | None = None

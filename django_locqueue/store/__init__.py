@@ -9,9 +9,21 @@ from django_locqueue.models import Task
 from django_locqueue.models.database import queue_database
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.store import Store
-from django_locqueue.store.values import Call, Claimed, Enqueued, Itemised, Key, Placed
+from django_locqueue.store.values import Call, Chunk, Claimed, Enqueued, Itemised, Key, Placed
 
-__all__ = ["Call", "Claimed", "Enqueued", "Itemised", "Key", "Placed", "Rescued", "Store", "get_store", "store_for"]
+__all__ = [
+    "Call",
+    "Chunk",
+    "Claimed",
+    "Enqueued",
+    "Itemised",
+    "Key",
+    "Placed",
+    "Rescued",
+    "Store",
+    "get_store",
+    "store_for",
+]
 
 
 def get_store(backend_alias: str | None = None) -> Store:

@@ -6,21 +6,23 @@ after a claim that failed for its data are they looked for; a claim itself does 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, DataError, IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from django_locqueue.exceptions import DamagedTask
-from django_locqueue.models import State
+from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.look_back import LookingBack
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE
+from django_locqueue.store.steps import End
 from django_locqueue.store.values import Claimed
 
 logger = logging.getLogger("django_locqueue.store")
@@ -37,14 +39,25 @@ _HARMLESS = {"attempt": 0, "crashes": 0, "max_attempts": 1, "priority": 0, "work
 class SettingAside(LookingBack, Recovering):
     @repeated
     def set_aside(self, *, limit: int = LOOKED_AT, now: datetime | None = None) -> list[int]:
-        """Fail the tasks at the heads of the queues whose rows cannot be claimed; return their ids.
+        """Fail the tasks at the heads of the queues and lines whose rows cannot be claimed; return their ids.
 
         What cannot even be written is logged and stays. Sends no signal: ``endings.set_aside`` does.
         """
         found: list[int] = []
-        for head in self.find_ready(limit):
-            found += self._set_aside(head.ids, now)
+        for ids in self._heads(limit):
+            found += self._set_aside(ids, now)
         return found
+
+    def _heads(self, limit: int) -> Iterator[Sequence[int]]:
+        for head in self.find_ready(limit):
+            yield head.ids
+        limited = self.tasks.limited().order_by("queue_name", "limit_key", "-priority", "run_after", "id")
+        line = limited.values_list("queue_name", "limit_key").first()
+        while line is not None:
+            queue_name, key = line
+            yield list(limited.filter(queue_name=queue_name, limit_key=key).values_list("pk", flat=True)[:limit])
+            behind = Q(queue_name=queue_name, limit_key__gt=key) | Q(queue_name__gt=queue_name)
+            line = limited.filter(behind).values_list("queue_name", "limit_key").first()
 
     def _set_aside(self, ids: Sequence[int], now: datetime | None) -> list[int]:
         """Look for them by halves: among a thousand rows one costs ten tries."""
@@ -60,7 +73,7 @@ class SettingAside(LookingBack, Recovering):
         """Return what a claim of these rows raises. Whatever it does is rolled back."""
         try:
             with self.transaction():
-                self.by_key(ids, State.READY).update(
+                self.by_key(ids, *STARTABLE).update(
                     claim_no=F("claim_no") + 1,
                     attempt=F("attempt") + 1,
                     started_at=Coalesce("started_at", self.time(now)),
@@ -89,20 +102,33 @@ class SettingAside(LookingBack, Recovering):
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():
-                    self._free_items_of([task_id])
-                    return bool(self.by_key([task_id], State.READY).update(**values))
+                    return self._end_ready(task_id, values, now)
             except DatabaseError as refused:
                 if self.is_transient(refused):
                     raise
         logger.error("Task %d can be neither claimed nor written. Mend or delete its row by SQL.", task_id)
         return False
 
+    def _end_ready(self, task_id: int, values: dict[str, Any], now: datetime | None) -> bool:
+        member = self._members([task_id]).get(task_id)
+        workflows = self._locked_workflows([member.workflow_id]) if member else {}
+        self._free_items_of([task_id])
+        if not self.by_key([task_id], *STARTABLE).update(**values):
+            return False
+        if member:
+            self._count_ends(workflows, [End(member.workflow_id, State.FAILED, member.step)], now)
+        return True
+
 
 _TYPES = Claimed.__annotations__
 
 
 def _check(task: Claimed) -> None:
-    """Raise TypeError for a value that is not of its column's type: SQLite keeps any, 0000-00-00 is none."""
+    """Raise TypeError for a value that is not of its column's type: SQLite keeps any, 0000-00-00 is none.
+
+    ValueError for terms that nobody has written so.
+    """
+    load_terms(task.terms)
     for (name, kind), value in zip(_TYPES.items(), task, strict=True):
         if not isinstance(value, kind):
             raise TypeError(f"{name} is {value!r:.80}, which is no {getattr(kind, '__name__', kind)}")

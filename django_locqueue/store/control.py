@@ -1,7 +1,7 @@
 """What a person (or code) does to stored tasks. Each verb is guarded by the states it may leave: it changes those
 that are still in one at that moment, and says which."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -10,12 +10,13 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
 from django_locqueue.exceptions import Cancel
-from django_locqueue.models import FINISHED, WAITING, State, turn
+from django_locqueue.models import FINISHED, WAITING, State, Workflow, turn
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
 from django_locqueue.policies.unique import STARTED
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.recover import Recovering
+from django_locqueue.store.steps import Member
 
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
@@ -39,7 +40,11 @@ class Controlling(Recovering):
 
     def _requeue(self, ids: Sequence[int], states: Sequence[State], now: datetime | None) -> list[int]:
         with self.transaction():
-            found = self._with_free_locks(list(self._locked_states(ids, states)))
+            members, workflows = self._locked_workflows_of(ids)
+            if workflows:
+                ids = [pk for pk in ids if pk not in members or _may_go_back(workflows, members[pk])]
+            before = self._locked_states(ids, states)
+            found = self._with_free_locks(list(before))
             if found:
                 self.tasks.filter(pk__in=found).update(
                     state=turn(),
@@ -55,6 +60,8 @@ class Controlling(Recovering):
                     unknown_since=None,
                     unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
                 )
+            if workflows:
+                self._reopen(workflows, {pk: members[pk] for pk in found if pk in members}, before)
             return found
 
     def _with_free_locks(self, ids: list[int]) -> list[int]:
@@ -83,6 +90,7 @@ class Controlling(Recovering):
         """
         reason = shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
         with self.transaction():
+            members, workflows = self._locked_workflows_of(ids)
             # One lock over both, or a task that is given back between the two steps is in neither.
             states = self._locked_states(ids, (*WAITING, State.RUNNING))
             waiting = [pk for pk, state in states.items() if state != State.RUNNING]
@@ -98,14 +106,18 @@ class Controlling(Recovering):
                 self._free_items_of(waiting)
             if running:
                 self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)
+            self._count_cancelled(workflows, members, waiting, now)
             return waiting, running
 
     @repeated
     def delete(self, ids: Sequence[int]) -> list[int]:
         """Delete tasks that do not run, with their attempts. Return the ids that are gone."""
         with self.transaction():
-            found = list(self._locked_states(ids, (*WAITING, *FINISHED)))
+            members, workflows = self._locked_workflows_of(ids)
+            states = self._locked_states(ids, (*WAITING, *FINISHED))
+            found = list(states)
             self._delete(found)
+            self._count_cancelled(workflows, members, [pk for pk in found if states[pk] in WAITING], None)
             return found
 
     def _change(self, ids: Sequence[int], states: Sequence[State], **changes: object) -> list[int]:
@@ -120,3 +132,9 @@ class Controlling(Recovering):
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
         chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
+
+
+def _may_go_back(workflows: Mapping[int, Workflow], member: Member) -> bool:
+    """Whether the workflow has not begun a later step, of which it would know nothing."""
+    workflow = workflows.get(member.workflow_id)
+    return workflow is None or workflow.state != Workflow.State.RUNNING or member.step >= workflow.step

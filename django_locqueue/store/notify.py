@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from django_locqueue import conf
-from django_locqueue.models import State
+from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.policies.unique import DEBOUNCE
 from django_locqueue.store.recover import SOON_SECONDS, Rescued
@@ -24,6 +24,7 @@ logger = logging.getLogger("django_locqueue.store")
 
 CHANNEL = "locqueue"  # the payload is the queue's name
 ANY = ""  # payload: look at everything, also at what is due soon
+LIMITED = "\t"  # begins a payload: a task of that queue waits for its turn under a limit. No queue's name has a tab
 LISTENER = "locqueue listener"  # application_name of the connections that listen
 
 # NOTIFY takes one lock for the whole server until its transaction has ended. In each INSERT it would queue up their
@@ -79,7 +80,9 @@ class Notifying(Store):
 
     def ack(self, ended: Sequence[tuple[Claimed, Outcome]], *, now: datetime | None = None) -> dict[Key, State]:
         written = super().ack(ended, now=now)
-        if again := {task.queue_name for task, _ in ended if written.get(task.key) in _STARTABLE}:
+        if again := {
+            _news(task.queue_name, written[task.key]) for task, _ in ended if written.get(task.key) in STARTABLE
+        }:
             self.notifier.tell(again)
         return written
 
@@ -98,6 +101,9 @@ class Notifying(Store):
 
     def resume(self, queue_name: str, **options: Any) -> bool:
         return self._tell_any(super().resume(queue_name, **options))
+
+    def _tell_turn(self) -> None:
+        self.notifier.tell({ANY})
 
     def _tell_any(self, changed: T) -> T:
         if changed:
@@ -121,12 +127,15 @@ class Notifying(Store):
 
 def _payload(call: Call, enqueued: Enqueued | Placed) -> str | None:
     """Return whom to tell. Of what is due later nobody has to hear: maintenance looks each SOON_SECONDS."""
-    if enqueued.state in _STARTABLE:
-        return call.queue_name
+    if enqueued.state in STARTABLE:
+        return _news(call.queue_name, enqueued.state)
     return ANY if enqueued.run_after - enqueued.enqueued_at < _SOON else None
 
 
-_STARTABLE = (State.READY, State.BLOCKED)  # the latter as soon as its limit allows
+def _news(queue_name: str, state: str) -> str:
+    return queue_name if state == State.READY else f"{LIMITED}{queue_name}"
+
+
 _SOON = timedelta(seconds=SOON_SECONDS)
 
 

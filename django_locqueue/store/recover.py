@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel, WorkerLost
@@ -18,6 +18,7 @@ from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
@@ -40,7 +41,7 @@ class Rescued:
     backend_alias: str
 
 
-class Recovering(FreeingItems):
+class Recovering(FreeingItems, Stepping):
     @property
     def workers(self) -> WorkerQuerySet:
         return WorkerQuerySet(Worker, using=self.alias)
@@ -143,15 +144,27 @@ class Recovering(FreeingItems):
             if dead := list(expired.values_list("pk", flat=True)):
                 self.workers.filter(pk__in=dead).update(stopped_at=time)
             orphaned = self._orphaned(thorough=thorough)
+            some = set(orphaned[:limit].values_list("workflow_id", flat=True))
+            workflows = self._locked_workflows(some, skip_locked=True)
+            busy = self._existing_workflows(some - {None} - workflows.keys())
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
             orphans = orphaned.filter(pk__in=locked).defer("args_kwargs", "return_value", "metadata") if locked else ()
-            rescued = [
-                self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time) for task in orphans
-            ]
+            rescued, ends = [], []
+            for task in orphans:
+                # What came into sight only now, or whose workflow somebody else holds, waits for the next sweep.
+                if task.workflow_id is not None and (task.workflow_id not in some or task.workflow_id in busy):
+                    continue
+                done = self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time)
+                if done is None:
+                    continue
+                rescued.append(done)
+                if task.workflow_id in workflows and done.state in FINISHED:
+                    ends.append(End(task.workflow_id, State(done.state)))
+            self._count_ends(workflows, ends, now)
             self._settle(time)
-            return [each for each in rescued if each is not None]
+            return rescued
 
     def _anything_to_rescue(self, time: Any, *, thorough: bool) -> bool:
         """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
@@ -261,7 +274,9 @@ class Recovering(FreeingItems):
             if days is None:
                 continue
             old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
-            old = old.order_by("finished_at", "id")
+            # A result may still be needed by the next step.
+            goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
+            old = old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
             if not old.values_list("pk", flat=True)[:1]:
                 continue  # a read, and no transaction, for each idle worker's look
             with self.transaction():

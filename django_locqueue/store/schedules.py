@@ -8,15 +8,23 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from django_locqueue import clock
-from django_locqueue.models import Schedule, ScheduleRun
+from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.store.base import StoreBase, repeated
 
 TABLE = Schedule._meta.db_table
+TASKS = Task._meta.db_table
 BATCH = 100  # schedules that are looked up at once
 RUNS_KEPT = 500  # of each schedule
 PRUNED_EVERY = 50  # runs
 RULE = ("cron", "every", "timezone")
+
+
+class Ahead(NamedTuple):
+    """Seconds until the next scheduled task and the next slot of a schedule are due (≤ 0: overdue); None: no such."""
+
+    task: float | None
+    slot: float | None
 
 
 class Synced(NamedTuple):
@@ -41,28 +49,49 @@ class Scheduling(StoreBase):
 
         ``but``: ids of schedules that do not count.
         """
-        others = f" AND id NOT IN ({', '.join(str(int(pk)) for pk in but)})" if but else ""
-        where = f"FROM {TABLE} WHERE enabled = TRUE AND next_at"
-        first = clock.bounded_sql(self.connection, "next_at")
+        sql = f"SELECT {self._next_sql(but)}, {clock.now_sql(self.connection)}"
+        [(next_at, unplanned, database_now)] = self.fetch(sql, ())
+        return self._seconds_until(next_at, unplanned, database_now, now)
+
+    def look_ahead(self, *, but: Collection[int] = (), now: datetime | None = None) -> Ahead:
+        """Return what :meth:`next_due` and :meth:`next_slot_in` do, by one statement: workers ask it each second."""
+        run_after = clock.bounded_sql(self.connection, f"{TASKS}.run_after")
+        first = f"FROM {TASKS} WHERE state = 'scheduled' ORDER BY {TASKS}.run_after, {TASKS}.id LIMIT 1"
         sql = (
-            f"SELECT (SELECT {first} {where} IS NOT NULL{others} ORDER BY next_at LIMIT 1), "
-            f"(SELECT id {where} IS NULL{others} LIMIT 1), {clock.now_sql(self.connection)}"
+            f"SELECT (SELECT {run_after} {first}), (SELECT id {first}), {self._next_sql(but)}, "
+            f"{clock.now_sql(self.connection)}"
         )
-        [(first_at, unplanned, database_now)] = self.fetch(sql, ())
-        if unplanned is not None:
+        [(due_at, task, next_at, unplanned, database_now)] = self.fetch(sql, ())
+        timeless = task if due_at is None else None  # its time is none, edited by hand
+        return Ahead(
+            task=self._seconds_until(due_at, timeless, database_now, now),
+            slot=self._seconds_until(next_at, unplanned, database_now, now),
+        )
+
+    def _next_sql(self, but: Collection[int]) -> str:
+        # The columns with their table's name: PostgreSQL calls a CASE by its last column, and would sort by it.
+        first = clock.bounded_sql(self.connection, f"{TABLE}.next_at")
+        return (
+            f"(SELECT {first} {_running(but)} IS NOT NULL ORDER BY {TABLE}.next_at LIMIT 1), "
+            f"(SELECT id {_running(but)} IS NULL LIMIT 1)"
+        )
+
+    def _seconds_until(self, at: Any, timeless: int | None, database_now: Any, now: datetime | None) -> float | None:
+        """``timeless``: a row that has no time and so is due."""
+        if timeless is not None:
             return 0.0
-        if first_at is None:
+        if at is None:
             return None
         load = self.load_time
-        at = load(database_now) if now is None else clock.storable(now)
-        return float((load(first_at) - at).total_seconds())
+        present = load(database_now) if now is None else clock.storable(now)
+        return float((load(at) - present).total_seconds())
 
     def due_schedules(self, *, but: Collection[int] = (), now: datetime | None = None) -> list[int]:
         """Return the ids of schedules whose slot has come, the oldest first, and of those whose next is not known."""
-        running = self.schedules.filter(enabled=True).exclude(pk__in=but).order_by("next_at")
-        due = running.filter(next_at__lte=self.time(now)).values_list("pk", flat=True)[:BATCH]
-        unplanned = running.filter(next_at=None).values_list("pk", flat=True)[:BATCH]
-        return [*unplanned, *due]
+        time, params = self.now_sql(now)
+        due = f"SELECT id {_running(but)} <= {time} ORDER BY {TABLE}.next_at LIMIT {BATCH}"
+        unplanned = f"SELECT id {_running(but)} IS NULL LIMIT {BATCH}"
+        return [pk for sql, given in ((unplanned, ()), (due, params)) for (pk,) in self.fetch(sql, given)]
 
     @contextmanager
     def locked_schedule(self, pk: int, *, now: datetime | None = None) -> Iterator[tuple[Schedule, datetime] | None]:
@@ -158,6 +187,13 @@ class Scheduling(StoreBase):
         return any(name not in rows or _has_changed(rows[name], columns) for name, columns in defined.items()) or any(
             name not in defined and row.removed_at is None for name, row in rows.items()
         )
+
+
+def _running(but: Collection[int]) -> str:
+    """Return SQL up to the column ``next_at``, of which a condition follows: the beginning of the index."""
+    # `enabled = TRUE`, and not what the ORM writes, `enabled` alone: SQLite finds no index for that.
+    others = f"id NOT IN ({', '.join(str(int(pk)) for pk in but)}) AND " if but else ""
+    return f"FROM {TABLE} WHERE {others}enabled = TRUE AND {TABLE}.next_at"
 
 
 def _has_changed(row: Schedule, columns: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from django_locqueue.policies.outcome import Kind, Outcome, class_path
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
+from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
@@ -31,7 +32,8 @@ _FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
 # Walks from one queue name to the next through the ready index (a skip scan): its cost is the number of queues that
 # have ready tasks, not the number of tasks. ORDER BY … LIMIT 1 and not MIN(): with the statistics of an empty table
 # PostgreSQL reads the whole index for a MIN.
-_READY_QUEUES = f"""
+# The last row says whether any task waits for its turn under a limit: a probe of an index that is mostly empty.
+_HEADS = f"""
 WITH RECURSIVE queue (name) AS (
   SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' {_FIRST})
   UNION ALL
@@ -43,6 +45,9 @@ SELECT name,
   (SELECT run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = name {_FIRST})
 FROM queue
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
+UNION ALL
+SELECT NULL, NULL, (SELECT run_after FROM {TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL
+  ORDER BY queue_name, limit_key, priority DESC, run_after, id LIMIT 1)
 """
 
 
@@ -62,6 +67,13 @@ class Head(NamedTuple):
     run_after: datetime
 
 
+class Look(NamedTuple):
+    """What waits: the heads of the queues, and whether anything is under a limit."""
+
+    heads: list[Head]
+    is_limited: bool
+
+
 class Mark(NamedTuple):
     """Where the last claim from a queue at one priority ended: the low-water mark of the next."""
 
@@ -70,7 +82,7 @@ class Mark(NamedTuple):
     id: int
 
 
-class Serving(QueueKeeping, Reporting, FreeingItems):
+class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def claim(
         self,
         owner: Owner,
@@ -78,16 +90,19 @@ class Serving(QueueKeeping, Reporting, FreeingItems):
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
+        look: Look | None = None,
         now: datetime | None = None,
     ) -> list[Claimed]:
         """Give up to ``limit`` ready tasks to the owner, in the order of service. No queues: all that are not paused.
+
+        ``look``: what was seen just now, by who wants to know it too.
 
         A claim reads one queue through its index and never sorts. Between queues the higher priority goes first,
         then the one whose first task has waited longest.
         """
         waiting = [
             head
-            for head in self.ready_queues(now=now)
+            for head in (look or self.look(now=now)).heads
             if (not queues or head.queue_name in queues) and head.queue_name not in exclude_queues
         ]
         claimed: list[Claimed] = []
@@ -121,13 +136,18 @@ class Serving(QueueKeeping, Reporting, FreeingItems):
 
     def ready_queues(self, *, now: datetime | None = None) -> list[Head]:
         """Return the head of each queue that has ready tasks and is not paused."""
+        return self.look(now=now).heads
+
+    def look(self, *, now: datetime | None = None) -> Look:
         paused, params = self.paused_sql(now)
+        *rows, (_, _, limited) = self.fetch(_HEADS.format(paused=paused), params)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
-        return [
+        heads = [
             Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))
-            for name, priority, run_after in self.fetch(_READY_QUEUES.format(paused=paused), params)
+            for name, priority, run_after in rows
             if priority is not None
         ]
+        return Look(heads, limited is not None)
 
     @repeated
     def claim_from(
@@ -193,21 +213,34 @@ class Serving(QueueKeeping, Reporting, FreeingItems):
         ended = sorted(ended, key=_key)
         if reports := [(task.key, outcome.report) for task, outcome in ended if outcome.report is not None]:
             with self.transaction():  # one lock over both, so that no earlier word of the task comes in between
+                self._locked_workflows(task.workflow_id for task, _ in ended)  # before any of their tasks
                 self.save_reports(reports)
                 return self._ack(ended, now)
         return self._ack(ended, now)
 
     def _ack(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> dict[Key, State]:
         kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
-        if len(kept) == len(ended):
+        in_workflows = {task.workflow_id for task, _ in ended if task.workflow_id is not None}
+        if len(kept) == len(ended) and not in_workflows:
             return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
         with self.transaction():
+            workflows = self._locked_workflows(in_workflows)
+            if workflows:  # the next step needs the results, also those that nobody wants to keep
+                ended = [
+                    (task, outcome._replace(keep_row=True) if task.workflow_id in workflows else outcome)
+                    for task, outcome in ended
+                ]
+                kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
             for task, outcome in ended:
                 if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row:
                     continue  # written with its batch
                 if (state := self._record(task, outcome, now)) is not None:
                     written[task.key] = state
+            if workflows:
+                states = ((task.workflow_id, written.get(task.key)) for task, _ in ended)
+                ends = [End(pk, state) for pk, state in states if pk is not None and state in FINISHED]
+                self._count_ends(workflows, ends, now)
             return written
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0, now: datetime | None = None) -> dict[Key, State]:

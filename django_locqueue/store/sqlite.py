@@ -15,6 +15,8 @@ from django_locqueue.store.values import Claimed, Key
 
 
 class SQLiteStore(Store):
+    skip_locked = ""  # who has begun a transaction is alone
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         # BEGIN IMMEDIATE: a transaction that begins by reading cannot wait for the write lock later, it fails at

@@ -5,15 +5,16 @@ from types import MappingProxyType
 
 from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
-from django_locqueue.store.control import Controlling
+from django_locqueue.store.limits import Limiting
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
 from django_locqueue.store.unique import UniqueEnqueuing
 from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
+from django_locqueue.store.workflows import Workflows
 
 
-class Store(UniqueEnqueuing, ItemEnqueuing, SettingAside, Controlling, Scheduling):
+class Store(UniqueEnqueuing, ItemEnqueuing, Limiting, SettingAside, Workflows, Scheduling):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

@@ -100,3 +100,22 @@ class Claimed(NamedTuple):
     def order(self) -> tuple[int, datetime, int]:
         """Sorts as the queue serves: ``priority DESC, run_after, id``."""
         return (-self.priority, self.run_after, self.id)
+
+
+class Chunk(NamedTuple):
+    """Tasks of one definition that were claimed for one call of its function: one slot, many members."""
+
+    members: tuple[Claimed, ...]
+
+    @property
+    def task_path(self) -> str:
+        return self.members[0].task_path
+
+    @property
+    def queue_name(self) -> str:
+        return self.members[0].queue_name
+
+    @property
+    def crashes(self) -> int:
+        """Those of the member that has most."""
+        return max(task.crashes for task in self.members)

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from django.db import Error, InterfaceError, OperationalError
@@ -42,6 +42,11 @@ class Acker(Service):
         self._ended.append(execution)
         if self._rests or len(self._ended) == BATCH or self.busy() <= 1:  # the caller's own still counts
             self.wake()
+
+    def put_all(self, executions: Iterable[Execution]) -> None:
+        """A chunk has ended: a batch of its own."""
+        self._ended.extend(executions)
+        self.wake()
 
     def ending(self) -> set[Key]:
         """Return the tasks that have ended and whose outcome is not stored yet."""

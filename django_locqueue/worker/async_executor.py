@@ -15,40 +15,48 @@ from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor, holds_i
 class AsyncExecutor:
     """``between_tasks()``: what a thread does before it begins another task."""
 
-    def __init__(self, executor: Executor, between_tasks: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, executor: Executor, chunk_executor: Executor, between_tasks: Callable[[], None] = lambda: None
+    ) -> None:
         self.executor = executor
+        self.chunk_executor = chunk_executor
         self.between_tasks = between_tasks
 
     async def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
-            outcome = await self._run(execution)
+            outcome = await self._run(self._steps(execution), execution)
         except asyncio.CancelledError:
             self.not_begun(execution)
             return
         except BaseException as error:
             outcome = self.executor.fault(execution, error)
-        self.executor.end(execution, outcome)
+        self._steps(execution).end(execution, outcome)
+
+    def _steps(self, execution: Execution) -> Executor:
+        return self.chunk_executor if execution.is_chunk else self.executor
 
     def not_begun(self, execution: Execution) -> None:
         """Another task has cancelled it before it could begin: it goes back uncharged."""
-        self.executor.end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
+        self._steps(execution).end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
 
-    async def _run(self, execution: Execution) -> Outcome:
+    async def _run(self, steps: Executor, execution: Execution) -> Outcome:
         # On a thread only what may use the database: receivers of signals, the errors of earlier tries, unique items.
         claimed = execution.claimed
-        if self.executor.is_heard or claimed.attempt > 1 or holds_items(claimed):
-            call = await sync_to_async(self._begin)(execution)
+        if self.executor.is_heard or execution.is_chunk or claimed.attempt > 1 or holds_items(claimed):
+            call = await sync_to_async(self._begin)(steps, execution)
         else:
-            call = self.executor.begin(execution)
+            call = steps.begin(execution)
         if isinstance(call, Outcome):
             return call
         try:
             value = await deadline.perform(execution, call, self.executor.watch)
         except BaseException as error:
-            return await sync_to_async(self.executor.after_error)(execution, call.plan.options, error)
-        return self.executor.normalise(call.plan.options, value)
+            return await sync_to_async(steps.after_error)(execution, call.plan.options, error)
+        if execution.is_chunk:  # among the values may be errors
+            return await sync_to_async(steps.normalise)(execution, call.plan.options, value)
+        return steps.normalise(execution, call.plan.options, value)
 
-    def _begin(self, execution: Execution) -> Outcome | Call:
+    def _begin(self, steps: Executor, execution: Execution) -> Outcome | Call:
         self.between_tasks()
-        return self.executor.begin(execution)
+        return steps.begin(execution)

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from typing import Any
 
+from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition
 
@@ -25,6 +26,7 @@ class Plan:
     function: Callable[..., Any]
     is_async: bool
     is_atomic: bool
+    is_chunked: bool
     timeout: float | None
 
     @classmethod
@@ -37,9 +39,10 @@ class Plan:
             definition,
             options,
             # `call` asks each time whether the function is a coroutine's.
-            definition.call if is_async(definition.func) else definition.func,
+            partial(compat.Task.call, definition) if is_async(definition.func) else definition.func,
             is_async(definition.func),
             bool(options and options.atomic),
+            bool(options and options.chunk),
             None if timeout == math.inf else timeout,
         )
 
@@ -52,3 +55,7 @@ class Call:
 
     def __call__(self) -> Any:
         return self.plan.function(*self.args, **self.kwargs)
+
+    async def awaited(self) -> Any:
+        """Await the function, if it is a coroutine function."""
+        return await self.plan.definition.func(*self.args, **self.kwargs)

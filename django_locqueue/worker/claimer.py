@@ -7,6 +7,7 @@ from datetime import datetime
 from django_locqueue.service import rest_after
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Mark, Owner
+from django_locqueue.worker.limited import LimitedClaimer
 from django_locqueue.worker.scout import LONG_LOOK_SECONDS, Scout
 
 LOOK_AROUND_SECONDS = 0.2  # while the marks give enough, how often the heads are looked at
@@ -36,6 +37,12 @@ class Claimer:
         self._last_look = 0.0
         self._heard: str | None = None
         self._heard_claims = 0
+        self.limited = LimitedClaimer(store, queues, exclude_queues)
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there was more than the last claim asked for."""
+        return self._is_full
 
     def hear(self, queue_name: str) -> None:
         """The next claim is from this queue alone, if there was no backlog: who goes first need not be asked then."""
@@ -74,7 +81,11 @@ class Claimer:
 
     def _look(self, owner: Owner, limit: int, now: datetime | None) -> list[Claimed]:
         began = time.monotonic()
-        claimed = self.store.claim(owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, now=now)
+        look = self.store.look()
+        self.limited.note(any_waits=look.is_limited)
+        claimed = self.store.claim(
+            owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, look=look, now=now
+        )
         ended = time.monotonic()
         # Dead rows are there each time; a lock on the table, or a machine that stood still, once.
         took = min(self._last_look, ended - began)

@@ -70,9 +70,9 @@ async def perform(execution: Execution, call: Call, watch: Watch) -> Any:
         if execution.stop_reason is not None:
             raise StopTask(execution.stop_reason)
         if call.plan.timeout is None:
-            return await call.plan.definition.func(*call.args, **call.kwargs)
+            return await call.awaited()
         begin(execution, call.plan.timeout, watch)
-        return await _until_deadline(execution, call.plan.definition.func(*call.args, **call.kwargs))
+        return await _until_deadline(execution, call.awaited())
     except asyncio.CancelledError as error:
         if execution.stop_reason is None:
             raise

@@ -1,13 +1,14 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
+import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from django_locqueue import conf, endings
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service, rest_after
-from django_locqueue.store import Claimed, Key, Store
+from django_locqueue.store import Chunk, Claimed, Key, Store
 from django_locqueue.store.aside import DAMAGE
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.claimer import Claimer
@@ -30,7 +31,8 @@ class Dispatcher(Service):
 
     ``owner()`` gives the present worker row, None while its lease is in doubt: nothing is claimed then.
     ``give_back(execution)`` stores the outcome of a task that was claimed and not run. ``ending()``:
-    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all.
+    the tasks whose outcomes are known and wait to be stored. ``most_tasks``: it claims no more than that in all,
+    and counts a chunk as one.
     """
 
     name = "dispatcher"
@@ -70,6 +72,7 @@ class Dispatcher(Service):
         self._growth = Growth()
         self._pace = 0.0  # tasks a second
         self._measured = (time.monotonic(), 0)
+        self._odd = False  # whose turn it is where there is room for one
         self._met_damage = False  # the last claim failed for what stands in a row
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
@@ -100,6 +103,16 @@ class Dispatcher(Service):
         self.claimer.hear(queue_name)
         self.wake(again=True)
 
+    def hear_limited(self) -> None:
+        """Something that waits for its turn was enqueued."""
+        self.claimer.limited.hear()
+        self.wake(again=True)
+
+    def end_turn(self, task: Claimed) -> None:
+        """A limited task has ended, and its end is stored."""
+        self.claimer.limited.end(task)
+        self.wake()
+
     def run_once(self, now: datetime | None = None) -> float:
         self._measure()
         self.give_back_unstarted(waited=LONGEST_UNSTARTED_SECONDS)
@@ -114,13 +127,15 @@ class Dispatcher(Service):
             endings.set_aside(self.store, announce=self.announce)
             self._met_damage = False
         is_growing = self._grow()
+        is_limited = self._claim_limited(owner, now)
         room = self._room() if self._is_hungry() else 0
         if self.most_tasks is not None:
             room = min(room, self.most_tasks - self._taken)
         if room <= 0:
             # A thread that becomes free wakes us; but what waits unstarted must be watched, and the places on the loop.
             waits = self.pool.free_threads < 0 or self.room.is_mixed
-            return GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
+            wait = GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
+            return min(wait, self._limited_wait())
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
         claimed = self.claimer.claim(owner, room, now)
         self._taken += len(claimed)
@@ -129,10 +144,45 @@ class Dispatcher(Service):
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
         self.found_nothing = len(claimed) < room
         self._remember({task.queue_name for task in claimed})
-        self._delay = self.least if claimed else min(self._delay * 1.5, self.most)
+        self._delay = self.least if claimed or is_limited else min(self._delay * 1.5, self.most)
         if not self.found_nothing and self._is_loop_hungry():
             return 0.0  # this claim told that more of them are async
-        return GROW_SECONDS if self._grow() else self._delay
+        return min(GROW_SECONDS if self._grow() else self._delay, self._limited_wait())
+
+    def _claim_limited(self, owner: Owner, now: datetime | None) -> bool:
+        """Claim tasks whose turn it is, for threads that are free or as good as free. Return whether there were any.
+
+        Beside a backlog of others they get half of the room, so that neither waits for the end of the other.
+        """
+        limited = self.claimer.limited
+        if limited.due_in > 0 or (room := self._limited_room()) <= 0:
+            return False
+        if self.claimer.has_backlog:
+            self._odd ^= True
+            room = (room + self._odd) // 2
+        if self.most_tasks is not None:
+            room = min(room, self.most_tasks - self._taken)
+        if room <= 0:
+            return False
+        reconcile_at, self._reconcile_at = self._reconcile_at, 0.0
+        claim = limited.claim(owner, room, now)
+        tasks: list[Claimed | Chunk] = [*claim.tasks, *claim.chunks]
+        self._taken += len(tasks)
+        self.pool.submit(self._one_suspect(tasks), start_by=claim.start_by, first=True)
+        self._reconcile_at = reconcile_at
+        self.room.note(len(tasks), sum(map(self.pool.is_async, tasks)))
+        self._remember({task.queue_name for task in tasks})
+        return bool(tasks)
+
+    def _limited_room(self) -> int:
+        """As many as threads are free, or will be at once, as they end many tasks before the next are due."""
+        soon = min(self.pool.size, self._ahead // 2) - self.pool.first_waiting
+        return max(self.room.size(self.pool.free_threads, self.pool.free_async), soon)
+
+    def _limited_wait(self) -> float:
+        """Return the seconds until somebody's turn comes. Without room for him, who ends a task wakes us."""
+        wait = self.claimer.limited.due_in
+        return wait if wait == math.inf or self._limited_room() > 0 else IDLE_SECONDS
 
     def _room(self) -> int:
         return self.room.size(self.pool.free_threads + self._ahead, self.pool.free_async)
@@ -153,24 +203,26 @@ class Dispatcher(Service):
             self.pool.grow()
         return is_short
 
-    def _one_suspect(self, claimed: list[Claimed]) -> list[Claimed]:
+    def _one_suspect(self, claimed: Sequence[Claimed | Chunk]) -> Sequence[Claimed | Chunk]:
         """Return what may run now; the rest goes back for a moment, uncharged.
 
         Tasks whose workers died may have been what killed them. Those that one death more would fail run one at a
         time in a process, and none is kept waiting behind another, so that no innocent one fails for its neighbour.
         They come back one by one; if the one that runs takes long, not sooner than after as long again.
         """
-        suspects = [task for task in claimed if task.crashes and self.is_suspect(task)]
+        if not any(each.crashes for each in claimed):
+            return claimed
+        suspects = [task for each in claimed for task in _members(each) if task.crashes and self.is_suspect(task)]
         if not suspects:
             return claimed
-        running = [
-            each.seconds for each in self.pool.executions if each.claimed.crashes and self.is_suspect(each.claimed)
-        ]
+        running = [each.seconds for each in self.pool.members if each.claimed.crashes and self.is_suspect(each.claimed)]
         late = suspects if running else suspects[1:]
         least = min(max(running, default=0.0), SUSPECT_SECONDS)
         for place, task in enumerate(late, 1):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
-        return [task for task in claimed if task not in late]
+        left = _without({task.key for task in late}, claimed)
+        self._taken -= len(claimed) - len(left)
+        return left
 
     def _reconcile(self, owner: Owner) -> None:
         """Look at what this worker holds: after a claim that failed, and once in a lease.
@@ -185,7 +237,7 @@ class Dispatcher(Service):
 
     def _known(self) -> set[Key]:
         # What is claimed is claimed on this thread, so this is all of it.
-        return {execution.key for execution in self.pool.executions} | self.ending()
+        return {execution.key for execution in self.pool.members} | self.ending()
 
     def _release_unknown(self, held: list[Claimed], known: set[Key]) -> None:
         """Give back what a claim took whose answer never came: its commit, but not the connection, had succeeded.
@@ -207,15 +259,32 @@ class Dispatcher(Service):
     def give_back_unstarted(self, *, waited: float = 0.0) -> None:
         """Release the tasks that have waited for a thread longer than ``waited`` seconds."""
         for execution in self.pool.withdraw(waited=waited):
-            self._give_back(execution)
+            self._taken -= 1
+            execution.ended = time.monotonic()
+            for member in execution.members:
+                self._give_back(member)
 
     def _give_back(self, execution: Execution, *, delay: float = 0) -> None:
         execution.outcome = Outcome(Kind.RELEASED, delay=delay)
         execution.ended = time.monotonic()
-        self._taken -= 1
         self.give_back(execution)
 
     def _remember(self, names: set[str]) -> None:
         if new := names - self._known_queues:
             self.store.add_queues(sorted(new))
             self._known_queues |= new
+
+
+def _members(task: Claimed | Chunk) -> Sequence[Claimed]:
+    return task.members if isinstance(task, Chunk) else (task,)
+
+
+def _without(keys: set[Key], claimed: Iterable[Claimed | Chunk]) -> list[Claimed | Chunk]:
+    left: list[Claimed | Chunk] = []
+    for each in claimed:
+        if isinstance(each, Chunk):
+            if members := tuple(task for task in each.members if task.key not in keys):
+                left.append(Chunk(members))
+        elif each.key not in keys:
+            left.append(each)
+    return left

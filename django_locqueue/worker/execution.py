@@ -1,11 +1,14 @@
 """One task on one slot, while this worker has it."""
 
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
+
+from asgiref.sync import sync_to_async
 
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, StopTask
@@ -13,7 +16,8 @@ from django_locqueue.models import State
 from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.report import Report
-from django_locqueue.store import Claimed, Key
+from django_locqueue.policies.retry import sane
+from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -31,6 +35,8 @@ class Execution:
     Times are of the monotonic clock.
     """
 
+    is_chunk: ClassVar[bool] = False
+
     claimed: Claimed
     result: Any = None
     outcome: Outcome | None = None
@@ -39,6 +45,8 @@ class Execution:
     stop_reason: StopReason | None = None
     interrupt: Callable[["Execution"], object] | None = None  # told when it is asked to stop, by any thread
     claimed_at: float = field(default_factory=time.monotonic)
+    start_by: float | None = None  # under a rate: it must not begin later
+    has_returned_rate: bool = False
     began: float | None = None  # None: it waits for a thread
     ended: float = 0.0
     ident: int = 0  # of the thread that it runs on
@@ -53,9 +61,19 @@ class Execution:
     def __post_init__(self) -> None:
         self.key = self.claimed.key
 
-    def ask_to_stop(self, reason: StopReason) -> None:
-        """Let the task know. The first reason stays."""
-        if self.stop_reason is None:
+    @property
+    def members(self) -> Sequence["Execution"]:
+        """The executions of single tasks that it is of: itself, unless it is a chunk's."""
+        return (self,)
+
+    def begin(self) -> None:
+        """It begins on this thread."""
+        self.began = time.monotonic()
+        self.ident = threading.get_ident()
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the task know, if it is among those of the given ids. The first reason stays."""
+        if self.stop_reason is None and (ids is None or self.claimed.id in ids):
             self.stop_reason = reason
             if reason is StopReason.CANCELLED:
                 self.interrupt_at = time.monotonic() + self.cancel_grace
@@ -84,12 +102,79 @@ class Execution:
         return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
 
 
+class RunContext:
+    """What a function is told of its run, and what it may say: be it of one task or of a chunk."""
+
+    __slots__ = ()
+
+    execution: Execution
+    store: Store
+
+    def pause_rate(self, seconds: float) -> None:
+        """Let no task start under this one's rate for ``seconds``, as ``Retry(after=...)`` does; this one goes on.
+
+        Raises ValueError for what is no time, or if the task has no ``rate_limit``.
+        """
+        wait = sane(seconds, otherwise=-1.0)
+        if wait < 0:
+            raise ValueError(f"pause_rate takes a number of seconds from 0, got {seconds!r}.")
+        if not self.store.pause_rate(self.execution.claimed, wait):
+            raise ValueError(f"{self.execution.claimed.name} has no rate to pause: give it @task(rate_limit=...).")
+
+    def return_rate(self) -> bool:
+        """Say that this run has not made the call that its rate counts, so that another task may start in its place.
+
+        False: the rate has gone on without it already, or there is none; also from the second time on.
+        """
+        if self.execution.has_returned_rate:
+            return False
+        self.execution.has_returned_rate = True
+        return self.store.return_rate(self.execution.claimed)
+
+    async def apause_rate(self, seconds: float) -> None:
+        """:meth:`pause_rate` for async functions."""
+        await sync_to_async(self.pause_rate)(seconds)
+
+    async def areturn_rate(self) -> bool:
+        """:meth:`return_rate` for async functions."""
+        return await sync_to_async(self.return_rate)()
+
+    @property
+    def should_stop(self) -> bool:
+        """True from when the worker must leave, somebody cancelled the task, or another worker has it."""
+        return self.execution.stop_reason is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When the timeout is over, by ``time.monotonic()``: the wall clock can be set. None without a timeout.
+
+        ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
+        """
+        return self.execution.deadline
+
+    def results(self) -> Iterator[Any]:
+        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
+
+        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
+        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
+        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
+        ``await sync_to_async(list)(context.results())``.
+        """
+        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)
+
+    def check(self) -> None:
+        """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
+        if self.execution.stop_reason is not None:
+            raise StopTask(self.execution.stop_reason)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
+class TaskContext(compat.TaskContext, RunContext):  # type: ignore[misc, type-arg]
     """What a task with ``takes_context=True`` gets: Django's context, the metadata, and whether to stop."""
 
     execution: Execution
     metadata: dict[str, Any]
+    store: Store
     reported: Callable[[Execution], object]  # called for each word that the task says of itself
 
     def progress(self, fraction: float | None, message: str = "") -> None:
@@ -108,21 +193,3 @@ class TaskContext(compat.TaskContext):  # type: ignore[misc, type-arg]
         """
         self.execution.report = report.with_metadata(self.execution.report, self.metadata)
         self.reported(self.execution)
-
-    @property
-    def should_stop(self) -> bool:
-        """True from when the worker must leave, somebody cancelled the task, or another worker has it."""
-        return self.execution.stop_reason is not None
-
-    @property
-    def deadline(self) -> float | None:
-        """When the timeout is over, by ``time.monotonic()``: the wall clock can be set. None without a timeout.
-
-        ``asyncio.timeout_at`` takes it as it is; ``context.deadline - time.monotonic()`` is the time that is left.
-        """
-        return self.execution.deadline
-
-    def check(self) -> None:
-        """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
-        if self.execution.stop_reason is not None:
-            raise StopTask(self.execution.stop_reason)

@@ -20,9 +20,9 @@ from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections, close_cut_connections
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
-from django_locqueue.exceptions import InvalidPayload, LeaseLost, StopTask, TaskTimeout, UnknownTask
+from django_locqueue.exceptions import InvalidPayload, LeaseLost, Retry, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
-from django_locqueue.policies import expiry, payload, retry, unknown
+from django_locqueue.policies import expiry, payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
@@ -31,7 +31,7 @@ from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call, Plan, is_async
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
-from django_locqueue.worker.unknown_paths import UnknownPaths
+from django_locqueue.worker.unknown import UnknownPaths
 
 logger = logging.getLogger("django_locqueue.task")
 
@@ -98,6 +98,14 @@ class Executor:
             return False
         return is_async(definition.func) and not getattr(definition, "atomic", False)
 
+    def runs_in_chunks(self, path: str) -> bool:
+        """Whether the definition's function takes a list of calls."""
+        try:
+            definition = contextvars.Context().run(resolve, path)
+        except UnknownTask:
+            return False
+        return getattr(definition, "chunk", None) is not None
+
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
@@ -146,7 +154,7 @@ class Executor:
             plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
             args, kwargs = _load_call(claimed.args_kwargs)
         except UnknownTask as error:
-            return self._after_unknown(claimed, error)
+            return self._unknown.outcome(self.store, claimed, error)
         except InvalidPayload as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         if claimed.terms is not None and (late := _expired(claimed)) is not None:
@@ -169,34 +177,20 @@ class Executor:
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
-        if definition.takes_context:
+        if definition.takes_context and not plan.is_chunked:
             metadata = json.loads(claimed.metadata) if claimed.metadata else {}
             execution.cancel_grace = self.cancel_grace
             context = TaskContext(
-                task_result=execution.result, execution=execution, metadata=metadata, reported=self.reported
+                task_result=execution.result,
+                execution=execution,
+                metadata=metadata,
+                store=self.store,
+                reported=self.reported,
             )
             args = [context, *args]
+        if execution.start_by is not None and time.monotonic() > execution.start_by:
+            return Outcome(Kind.RELEASED)  # its rate counts it as begun before
         return Call(plan, args, kwargs)
-
-    def _after_unknown(self, claimed: Claimed, error: UnknownTask) -> Outcome:
-        """Return what becomes of a task whose definition is not here: it goes back, since another version may have it.
-
-        Times are the database's, those of the claims that met it.
-        """
-        met = claimed.last_attempted_at
-        try:
-            since = self.store.unknown_since(claimed.id) or met
-        except Error:
-            logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        limit = float(conf.worker.UNKNOWN_TASK_SECONDS)
-        delay = unknown.wait((met - since).total_seconds(), limit)
-        if delay is None:
-            late = UnknownTask(f"No worker has known it for {limit:g} s: {error}")
-            return Outcome(Kind.FAILED, error=ErrorReport.of(late), exception=late)
-        report = ErrorReport.of(error)
-        columns = {"unknown_since": since, "error_class": report.class_path, "error_message": report.message}
-        return Outcome(Kind.RELEASED, delay=delay, columns=columns)
 
     def _call(self, execution: Execution, call: Call) -> Any:
         try:
@@ -212,7 +206,7 @@ class Executor:
             value = self._call(execution, call)
         except BaseException as error:
             return self.after_error(execution, call.plan.options, error)
-        return self.normalise(call.plan.options, value)
+        return self.normalise(execution, call.plan.options, value)
 
     def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
@@ -223,7 +217,7 @@ class Executor:
                 step = "perform"
                 value = self._call(execution, call)
                 step = "ack"
-                outcome = self._with_retention(execution, self.normalise(options, value))
+                outcome = self._with_retention(execution, self.normalise(execution, options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
@@ -246,7 +240,7 @@ class Executor:
         execution.written = written  # the outcome is stored already
         return outcome
 
-    def normalise(self, options: TaskDefinition | None, value: Any) -> Outcome:
+    def normalise(self, execution: Execution, options: TaskDefinition | None, value: Any) -> Outcome:
         try:
             text = payload.dump(compat.normalize_json(value))
         except Exception as error:
@@ -255,6 +249,12 @@ class Executor:
         return Outcome(Kind.SUCCESSFUL, return_value=text, keep_row=options is None or options.keep_result)
 
     def after_error(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
+        if isinstance(error, Retry) and execution.claimed.terms is not None:
+            self.pause_rate(execution.claimed, error.after)
+        return self.judge(execution, options, error)
+
+    def judge(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> Outcome:
+        """Return what becomes of the task by this error."""
         claimed = execution.claimed
         if isinstance(error, StopTask) and execution.stop_reason is not None:
             return _stopped(execution, error)
@@ -267,6 +267,14 @@ class Executor:
             backoff=partial(self._backoff, execution, options, error),
             longest=self.backend_of(claimed).backoff["MAX"],
         )
+
+    def pause_rate(self, claimed: Claimed, after: Any) -> None:
+        """Whoever is told to come back later is told so for all: here, before the slot is free for the next of them."""
+        if (seconds := retry.sane(after, otherwise=0.0)) > 0:
+            try:
+                self.store.pause_rate(claimed, seconds)
+            except Error:
+                logger.warning("The rate of %s could not be paused.", claimed.name, exc_info=True)
 
     def _backoff(self, execution: Execution, options: TaskDefinition | None, error: BaseException) -> float:
         """Return the seconds to wait. A backoff function that misbehaves means the longest wait."""
@@ -286,26 +294,24 @@ class Executor:
 
     def give_up(self, execution: Execution) -> Execution:
         """Return the end of a run that its timeout could not stop. The run goes on, and its own end is void."""
+        return self.given_up(execution, endless(execution))
+
+    def given_up(self, execution: Execution, error: TaskTimeout) -> Execution:
         claimed = execution.claimed
-        error = TaskTimeout(execution.timeout)
-        if (frame := sys._current_frames().get(execution.ident)) is not None:
-            error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
         try:
             definition = resolve(claimed.task_path)
         except UnknownTask:  # it was there when the run began
             definition = None
         options = definition if isinstance(definition, TaskDefinition) else None
-        given_up = Execution(
+        end = Execution(
             claimed,
             result=execution.result,
             claimed_at=execution.claimed_at,
             began=execution.began,
             report=execution.report,
         )
-        outcome = contextvars.Context().run(self.after_error, given_up, options, error)
-        given_up.outcome = self._with_retention(given_up, outcome)
-        given_up.ended = time.monotonic()
-        return given_up
+        self.end(end, contextvars.Context().run(self.after_error, end, options, error))
+        return end
 
     def finish(self, execution: Execution) -> None:
         """Tell Django's receivers that a task has ended, as its own backends do."""
@@ -352,6 +358,14 @@ def holds_items(claimed: Claimed) -> bool:
 
 
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
+
+
+def endless(execution: Execution) -> TaskTimeout:
+    """Return the error of a run that does not end after its timeout."""
+    error = TaskTimeout(execution.timeout)
+    if (frame := sys._current_frames().get(execution.ident)) is not None:
+        error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
+    return error
 
 
 def _noting(errors: list[BaseException]) -> Callable[..., Any]:

@@ -78,7 +78,7 @@ class Heartbeat(Service):
 
     def look_for_cancelled(self) -> None:
         """Ask those of our running tasks to stop that somebody has cancelled."""
-        if running := [execution.key for execution in self.pool.executions if execution.began is not None]:
+        if running := [execution.key for execution in self.pool.members if execution.began is not None]:
             self.pool.ask_to_stop(StopReason.CANCELLED, self.store.asked_to_stop(running))
 
     def watch(self) -> None:

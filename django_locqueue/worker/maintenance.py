@@ -21,7 +21,8 @@ class Maintenance(Service):
     """Every worker runs it; rows that another holds are skipped, so more workers only share the work.
 
     ``on_ready()`` is called when tasks became ready. ``may_rescue()``: whether who is silent can be told from who is
-    dead; not just after an outage. ``each_pass()``: what else is to be looked at once a second.
+    dead; not just after an outage. ``each_pass()``: what else is to be looked at once a second. ``next_due(now)``: who
+    asks the store when the next task is due, and more by the same statement.
     """
 
     name = "maintenance"
@@ -35,6 +36,7 @@ class Maintenance(Service):
         on_ready: Callable[[], None],
         may_rescue: Callable[[], bool] = lambda: True,
         each_pass: Callable[[], None] = lambda: None,
+        next_due: Callable[[datetime | None], float | None] | None = None,
         announce: endings.Announce = endings.at_once,
     ) -> None:
         super().__init__()
@@ -44,6 +46,7 @@ class Maintenance(Service):
         self.on_ready = on_ready
         self.may_rescue = may_rescue
         self.each_pass = each_pass
+        self.next_due = next_due or (lambda now: store.next_due(now=now))
         self.announce = announce
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = self._next_thorough = 0.0
@@ -51,7 +54,7 @@ class Maintenance(Service):
 
     def run_once(self, now: datetime | None = None) -> float:
         self.each_pass()
-        due = self.store.next_due(now=now)
+        due = self.next_due(now)
         promoted = self._promote(now) if due is not None and due <= 0 else 0
         more = promoted == BATCH
         more = self._rescue(now) or more
@@ -94,7 +97,7 @@ class Maintenance(Service):
         if time.monotonic() < self._next_prune:
             return False
         began = time.monotonic()
-        pruned = self.store.prune(self.retention, now=now)
+        pruned = self.store.prune(self.retention, now=now) + self.store.prune_workflows(self.retention, now=now)
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)

@@ -3,15 +3,19 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 
 from django.db import connections
 
 from django_locqueue.connections import close_old_connections
 from django_locqueue.sessions import watch_this_thread
-from django_locqueue.store import Claimed, Key
+from django_locqueue.store import Chunk, Claimed, Key
 from django_locqueue.worker.async_executor import AsyncExecutor
+from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.event_loop import EventLoop
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
@@ -19,6 +23,9 @@ from django_locqueue.worker.slots import MOST_THREADS, SlotTable
 from django_locqueue.worker.threads import ThreadRange
 
 KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
+
+LOOK = object()  # in the inbox: what comes first is elsewhere
+NO_TIMES: Mapping[Key, float] = MappingProxyType({})
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -39,15 +46,19 @@ class Pool:
         between_tasks: Callable[[], None] = lambda: None,
         table: SlotTable | None = None,
         async_concurrency: int = 0,
+        chunk_executor: Executor | None = None,
     ) -> None:
         self.least, self.most = threads
         self.size = self.least  # threads at present
         self.executor = executor
+        self.chunk_executor = chunk_executor or executor
         self.on_end = on_end
         self.on_free = on_free
         self.between_tasks = between_tasks
         self.table = table
-        self._inbox: SimpleQueue[Execution | None] = SimpleQueue()
+        self._inbox: SimpleQueue[object] = SimpleQueue()  # of executions; LOOK; None: a thread is to end
+        # What goes before all in the inbox, where a LOOK tells of it.
+        self._first: deque[Execution] = deque()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
         # come back to it while its first run has not ended.
         self._executions: dict[Key, Execution] = {}
@@ -64,7 +75,7 @@ class Pool:
         self._all_busy_at = 0.0
         self.async_concurrency = async_concurrency
         self._loop = EventLoop(
-            AsyncExecutor(executor, between_tasks),
+            AsyncExecutor(executor, self.chunk_executor, between_tasks),
             range(MOST_THREADS, MOST_THREADS + async_concurrency),
             lanes=self.most,
             begin=self._begin,
@@ -73,6 +84,7 @@ class Pool:
         # By definition path: whether it runs on the event loop. Known from its first run on, since only a thread may
         # import a project's modules.
         self._is_async: dict[str, bool] = {}
+        self._chunk_paths: set[str] = set()  # of definitions that run in chunks, known in the same way
         self._on_loop: set[Key] = set()
         self.ended = self.ended_on_threads = 0  # runs that have ended, ever; two may count as one now and then
 
@@ -114,7 +126,7 @@ class Pool:
     def free_async(self) -> int:
         return self.async_concurrency - len(self._on_loop) - len(self._stuck_on_loop)
 
-    def is_async(self, task: Claimed) -> bool:
+    def is_async(self, task: Claimed | Chunk) -> bool:
         """Whether it is known to run on the event loop."""
         return self._is_async.get(task.task_path, False)
 
@@ -122,14 +134,43 @@ class Pool:
     def executions(self) -> list[Execution]:
         return list(self._executions.values())
 
-    def submit(self, tasks: Iterable[Claimed]) -> None:
-        for claimed in tasks:
-            execution = Execution(claimed)
-            self._executions[execution.key] = self._unstarted[execution.key] = execution
-            if self.is_async(claimed):
-                self._submit_to_loop(execution)
+    @property
+    def members(self) -> list[Execution]:
+        """The executions of single tasks: of a chunk, which is one of ``executions``, those of its members."""
+        return [member for execution in self.executions for member in execution.members]
+
+    @property
+    def first_waiting(self) -> int:
+        """How many that go before the others wait for a thread."""
+        return len(self._first)
+
+    def submit(
+        self, tasks: Iterable[Claimed | Chunk], *, start_by: Mapping[Key, float] = NO_TIMES, first: bool = False
+    ) -> None:
+        """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
+        for task in tasks:
+            if type(task) is Claimed and task.task_path not in self._chunk_paths:
+                self._submit(Execution(task, start_by=start_by.get(task.key)), first)
             else:
-                self._inbox.put(execution)
+                self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)), start_by, first)
+
+    def _submit(self, execution: Execution, first: bool) -> None:
+        self._executions[execution.key] = self._unstarted[execution.key] = execution
+        if self.is_async(execution.claimed):
+            self._submit_to_loop(execution)
+        elif first:
+            self._first.append(execution)
+            self._inbox.put(LOOK)
+        else:
+            self._inbox.put(execution)
+
+    def _submit_chunk(self, chunk: Chunk, start_by: Mapping[Key, float], first: bool) -> None:
+        execution = ChunkExecution.of(chunk, start_by)
+        if chunk.task_path in self._is_async and chunk.task_path not in self._chunk_paths:
+            for member in execution.members:  # its definition has changed since they were enqueued
+                self._submit(member, first)
+        else:
+            self._submit(execution, first)
 
     def _submit_to_loop(self, execution: Execution) -> None:
         self._on_loop.add(execution.key)
@@ -140,8 +181,7 @@ class Pool:
     def ask_to_stop(self, reason: StopReason, ids: set[int] | None = None) -> None:
         """Let the running tasks know that they should stop; all, or those of the given ids."""
         for execution in self.executions:
-            if ids is None or execution.claimed.id in ids:
-                execution.ask_to_stop(reason)
+            execution.ask_to_stop(reason, ids)
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until nothing runs. False: the time was over first."""
@@ -212,23 +252,32 @@ class Pool:
         """Return False if the task was given up meanwhile."""
         path = execution.claimed.task_path
         if path not in self._is_async:
+            if self.executor.runs_in_chunks(path):
+                self._chunk_paths.add(path)
             self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
-        if self._is_async[path]:
+        if execution.is_chunk is not (path in self._chunk_paths):
+            # Its definition has changed since its tasks were enqueued. Who takes it out may put it in as it is now.
+            if self._unstarted.pop(execution.key, None) is not None:
+                start_by = {member.key: member.start_by for member in execution.members if member.start_by is not None}
+                self.submit([member.claimed for member in execution.members], start_by=start_by)
+            self.on_free()
+        elif self._is_async[path]:
             self._submit_to_loop(execution)
             self.on_free()
         elif self._begin(execution, slot):
-            self.executor.run(execution)
+            (self.chunk_executor if execution.is_chunk else self.executor).run(execution)
             return self._end(execution, slot)
         return True
 
     def _begin(self, execution: Execution, slot: int) -> bool:
         if self._unstarted.pop(execution.key, None) is None:
             return False  # withdrawn
-        execution.began = time.monotonic()
-        execution.ident = threading.get_ident()
+        execution.begin()
         self._slots[execution.key] = slot
         if self.table is not None:
             self.table.begin(slot, execution.key)
+            if execution.is_chunk:
+                self.table.begin_members(slot, [member.key for member in execution.members[1:]])
         return True
 
     def _end(self, execution: Execution, slot: int) -> bool:
@@ -241,6 +290,8 @@ class Pool:
     def _finish(self, execution: Execution, slot: int) -> None:
         if self.table is not None:
             self.table.end(slot, execution.key)
+            if execution.is_chunk:
+                self.table.end_members(slot)
         self.on_end(execution)
         self.ended += 1
         if slot < MOST_THREADS:
@@ -259,6 +310,15 @@ class Pool:
 
     def _next_work(self, slot: int) -> Execution | None:
         """Wait for it. None: this thread is to end."""
+        while True:
+            with suppress(IndexError):
+                if self._first:
+                    return self._first.popleft()
+            work = self._next_in_inbox(slot)
+            if work is None or isinstance(work, Execution):
+                return work
+
+    def _next_in_inbox(self, slot: int) -> object:
         try:
             return self._inbox.get_nowait()
         except Empty:

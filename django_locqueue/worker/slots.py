@@ -9,6 +9,7 @@ import mmap
 import os
 import struct
 import tempfile
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,8 @@ _entry = struct.Struct("<qq")  # a task's id and the number of its claim
 NOTHING: Key = (0, 0)
 MOST_THREADS = 512  # of one process
 MOST_ASYNC = 10_000  # tasks on its event loop
-CAPACITY = MOST_THREADS + MOST_ASYNC  # threads first
+MOST_MEMBERS = 100_000  # of chunks that run, beside the first of each; what finds no place here is not charged
+CAPACITY = MOST_THREADS + MOST_ASYNC + MOST_MEMBERS  # threads first
 MOST_ENDED = 4096  # tasks of late: more than wait for the acker
 _SLOTS = 4 * _number.size  # where they begin
 _ENDED = _SLOTS + _entry.size * CAPACITY
@@ -52,6 +54,9 @@ class SlotTable:
         self.parent = parent
         self._memory = mmap.mmap(descriptor, self.SIZE)
         self._ends = count()
+        self._members: dict[int, list[tuple[int, Key]]] = {}  # of the chunks that run, by slot: their places here
+        self._free: list[int] = []  # places that members have left
+        self._unused = iter(range(MOST_THREADS + MOST_ASYNC, CAPACITY))
 
     @classmethod
     def create(cls) -> "SlotTable":
@@ -72,6 +77,26 @@ class SlotTable:
     def end(self, slot: int, key: Key) -> None:
         _entry.pack_into(self._memory, _ENDED + next(self._ends) % MOST_ENDED * _entry.size, *key)
         _entry.pack_into(self._memory, _SLOTS + slot * _entry.size, *NOTHING)
+
+    def begin_members(self, slot: int, keys: Iterable[Key]) -> None:
+        """A chunk's other members have begun in this slot. Each has a place, as a supervisor charges each."""
+        self._members[slot] = members = []
+        for key in keys:
+            place = self._free_place()
+            if place is not None:
+                members.append((place, key))
+                self.begin(place, key)
+
+    def end_members(self, slot: int) -> None:
+        for place, key in self._members.pop(slot):
+            self.end(place, key)
+            self._free.append(place)
+
+    def _free_place(self) -> int | None:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return next(self._unused, None)
 
     def running(self) -> set[Key]:
         """Return the keys of the tasks that run. One that a death has torn names no claim, and nobody is charged."""

@@ -19,11 +19,12 @@ from django_locqueue.models import Worker as WorkerRow
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.service import Service
-from django_locqueue.store.notify import Notifying
+from django_locqueue.store.notify import LIMITED, Notifying
 from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
@@ -41,6 +42,7 @@ from django_locqueue.worker.watchdog import Watchdog
 
 logger = logging.getLogger("django_locqueue.worker")
 
+LONGEST_TURN_SECONDS = 60.0  # what --drain waits for a limited task to have its turn; a longer wait is a time to come
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
 LOOK_SECONDS = 1.0  # how soon a dead service is seen, or a lease that is over; a stop signal rings
 FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
@@ -90,6 +92,7 @@ class Worker:
         self.executor = Executor(
             backend, watch=lambda execution: self.watchdog.watch(execution), reported=self.reporter.put
         )
+        self.chunk_executor = ChunkExecutor(self.executor)
         self.announcer = Announcer()
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
@@ -100,6 +103,7 @@ class Worker:
             between_tasks=self.announcer.help,
             table=options.table,
             async_concurrency=conf.worker.ASYNC_CONCURRENCY,
+            chunk_executor=self.chunk_executor,
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
@@ -116,6 +120,10 @@ class Worker:
             exclude_queues=options.exclude_queues,
             most_tasks=options.limits.tasks,
         )
+        # One that only works off what is there adds nothing to it.
+        self.scheduler: Scheduler | None = None
+        if options.schedules and not options.drain:
+            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -123,12 +131,9 @@ class Worker:
             on_ready=self.dispatcher.wake,
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self._each_second,
+            next_due=None if self.scheduler is None else self.scheduler.look,
             announce=self.announcer.put_one,
         )
-        # One that only works off what is there adds nothing to it.
-        self.scheduler: Scheduler | None = None
-        if options.schedules and not options.drain:
-            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):
             self.listener = Listener(self.store, self._on_notified)
@@ -158,6 +163,7 @@ class Worker:
         return len(self._received) + len(self._stop_requests) > 1
 
     def run(self) -> int:
+        endings.announcing = self.announcer.put_one
         try:
             self.pool.start()
             for service in self.services:
@@ -168,6 +174,7 @@ class Worker:
             self._shut_down()
             return 0 if healthy else 1
         finally:
+            endings.announcing = endings.at_once
             if self.options.heartbeat_file is not None:
                 self.options.heartbeat_file.remove()
             self.finished.set()
@@ -226,17 +233,23 @@ class Worker:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
             return False
         try:
-            ready = [head for head in self.store.ready_queues() if self._serves(head.queue_name)]
+            look = self.store.look()
+            ready = [head for head in look.heads if self._serves(head.queue_name)]
+            turn = self._next_turn() if look.is_limited else None
             due = self.store.next_due()
         except Error:
             close_connections()  # the services say it in the log, and wait for it
             return False
-        if ready:
+        if ready or turn == 0:
             self.dispatcher.wake()
         if due is not None and due <= SUSPECT_SECONDS:
             self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
             return False
-        return not ready and not self.pool.busy
+        return not ready and not self.pool.busy and (turn is None or turn > LONGEST_TURN_SECONDS)
+
+    def _next_turn(self) -> float | None:
+        wait = self.store.next_turn(queues=self.options.queues, exclude_queues=self.options.exclude_queues)
+        return None if wait is None else max(0.0, wait)
 
     def _serves(self, queue_name: str) -> bool:
         options = self.options
@@ -253,7 +266,7 @@ class Worker:
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
         self.dispatcher.give_back_unstarted()
         signals.worker_stopping.send_robust(
-            type(self), worker=self.heartbeat.row, running=self.pool.busy, grace=self.options.grace_seconds
+            type(self), worker=self.heartbeat.row, running=len(self.pool.members), grace=self.options.grace_seconds
         )
         self._wait_idle(grace_end)
         if self.pool.busy:
@@ -268,7 +281,7 @@ class Worker:
             service.stop(0)
         for service in ending:
             service.stop(self._until(end))
-        left = self.pool.executions
+        left = self.pool.members
         self.is_stuck = bool(left or self.pool.stuck)
         within(self._until(time.monotonic() + patience), partial(self._last_words, left))
         self.announcer.drain(self._until(end))
@@ -325,7 +338,8 @@ class Worker:
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
-        if self.pool.give_up(execution, self.executor.give_up(execution)):
+        executor = self.chunk_executor if execution.is_chunk else self.executor
+        if self.pool.give_up(execution, executor.give_up(execution)):
             execution.ask_to_stop(StopReason.GIVEN_UP)
             logger.error(
                 "%s #%d does not end after its timeout; its thread is left alone, and another takes its slot.",
@@ -334,7 +348,10 @@ class Worker:
             )
 
     def _on_end(self, execution: Execution) -> None:
-        self.acker.put(execution)
+        if execution.is_chunk:
+            self.acker.put_all(execution.members)
+        else:
+            self.acker.put(execution)
 
     def _on_free(self) -> None:
         self.dispatcher.slot_freed()
@@ -343,17 +360,24 @@ class Worker:
         if not queue_name:
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
+        elif queue_name.startswith(LIMITED):
+            if self._serves(queue_name.removeprefix(LIMITED)):
+                self.dispatcher.hear_limited()
         elif self._serves(queue_name):
             self.dispatcher.hear(queue_name)
 
     def _on_stored(self, executions: list[Execution]) -> None:
         for execution in executions:
             outcome = execution.outcome
+            if execution.claimed.workflow_id is not None:
+                self.dispatcher.wake()  # it may have been the last of its step
             if outcome is not None and outcome.kind in _AGAIN:
                 if execution.written == State.READY and outcome.kind is not Kind.RELEASED:
                     self.dispatcher.wake()
                 elif execution.written == State.SCHEDULED and outcome.delay < SOON_SECONDS:
                     self.maintenance.wake()
+            if execution.claimed.limit_key is not None:
+                self.dispatcher.end_turn(execution.claimed)
         self.announcer.put([partial(self._announce, execution) for execution in executions])
 
     def _announce(self, execution: Execution) -> None:

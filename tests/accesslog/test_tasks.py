@@ -32,7 +32,7 @@ def xdb(tmp_path, configure):
 
 def run(*hits):
     """What a worker does: the arguments went through JSON."""
-    return record_hits.call(json.loads(json.dumps([hit if isinstance(hit, list) else hit.to_json() for hit in hits])))
+    return record_hits.func(json.loads(json.dumps([hit if isinstance(hit, list) else hit.to_json() for hit in hits])))
 
 
 def test_a_request_ends_as_a_row_with_a_place(client, stored, tmp_path):
@@ -121,7 +121,7 @@ def test_an_unknown_network_is_requested_again_once_a_day(xdb, requested):
     run(a_hit(id="a"))
     run(a_hit(id="b"))
     assert requested == ["49.65.250.0/24"]
-    assert locate.call("49.65.250.0/24") == "located"
+    assert locate.func("49.65.250.0/24") == "located"
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_storing_a_batch_takes_as_many_queries_as_storing_one(xdb, django_assert
 def test_locating_is_one_statement(xdb, django_assert_num_queries):
     Location.objects.create(prefix="49.65.250.0/24")
     with django_assert_num_queries(1):
-        locate.call("49.65.250.0/24")
+        locate.func("49.65.250.0/24")
     assert Location.objects.get().state == "located"
 
 
 def test_a_location_that_is_not_there_yet_is_made(xdb):
-    assert locate.call("49.65.250.0/24") == "located"
+    assert locate.func("49.65.250.0/24") == "located"
     assert Location.objects.get().city == "南京"
 
 
@@ -185,7 +185,7 @@ def test_a_location_that_is_not_there_yet_is_made(xdb):
     ],
 )
 def test_i10_an_unknown_or_reserved_network_is_an_answer(xdb, prefix, state, text):
-    assert locate.call(prefix) == state
+    assert locate.func(prefix) == state
     location = Location.objects.get()
     assert location.text == text
     assert location.resolved_at is not None
@@ -194,7 +194,7 @@ def test_i10_an_unknown_or_reserved_network_is_an_answer(xdb, prefix, state, tex
 def test_i10_a_damaged_file_fails_no_task(configure, tmp_path, caplog):
     (tmp_path / "x.xdb").write_bytes(b"junk")
     configure(GEO={"PROVIDERS": ["xdb", "iptocc"], "XDB_V4": tmp_path / "x.xdb"})
-    locate.call("8.8.8.0/24")
+    locate.func("8.8.8.0/24")
     assert Location.objects.get().country_code == "US"
 
 
@@ -233,7 +233,7 @@ def test_a_prefix_stands_for_its_neighbours(ip, prefix):
 )
 def test_a_poison_hit_loses_only_itself(xdb, bad, caplog):
     good = [a_hit(id=f"{n}").to_json() for n in range(3)]
-    result = record_hits.call([*good[:2], bad, good[2]])
+    result = record_hits.func([*good[:2], bad, good[2]])
     assert AccessLog.objects.count() == 3
     assert (result["stored"], result["bad"]) == (3, 1)
     assert "left out" in caplog.text

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker
+from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
-PAGES = (*LISTS, "worker", "queue", "schedule")
+PAGES = (*LISTS, "worker", "queue", "schedule", "workflow")
 
 
 @pytest.fixture
@@ -78,6 +78,8 @@ def one_of_each(make_task: Callable[..., Task], worker: Worker) -> dict[str, Tas
     tasks = {state: make_task(state) for state in ("scheduled", "ready", "successful", "cancelled", "failed")}
     tasks["running"] = make_task("running", worker=worker)
     tasks["retrying"] = make_task("scheduled", attempt=2, max_attempts=5, error_class="builtins.OSError")
+    flow = Workflow.objects.create(name="fetch → mail", plan=[["fetch", 1], ["mail", 2]], steps=2, tasks_total=3)
+    tasks["member"] = make_task("blocked", workflow=flow, step=1)
     tasks["retried"] = make_task("successful", attempt=2, max_attempts=5)
     TaskAttempt.objects.create(
         task=tasks["failed"],
@@ -130,4 +132,7 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
+    workflow_id = tasks["member"].workflow_id
+    urls += [list_url("workflow"), list_url("workflow", f"{workflow_id}/change/")]
+    urls.append(list_url("task", f"?workflow={workflow_id}"))
     return urls + [task_url(task) for task in tasks.values()]

@@ -33,6 +33,8 @@ LISTS = [
     (RetriedTask, "?tab=failed", "locqueue_task_retried"),
     (Task, "", "primary key"),
     (Task, "?state=failed", "primary key"),
+    (Task, "?workflow=1", "locqueue_task_workflow"),
+    (Task, "?workflow=1&state=failed", "locqueue_task_workflow"),
     (Task, "?queue=mail", "primary key"),
 ]
 

@@ -350,6 +350,11 @@ def test_a_unique_key_belongs_to_a_call_and_not_to_a_definition():
         task(unique_key="k")(unique_tasks.ship.func)
 
 
+def test_enqueueing_on_commit_checks_the_key_at_once(django_assert_num_queries):
+    with django_assert_num_queries(0), pytest.raises(TypeError, match="order_id"):
+        unique_tasks.ship.enqueue_on_commit()
+
+
 def test_arguments_of_which_no_key_can_be_made_are_refused_before_any_statement(django_assert_num_queries):
     with django_assert_num_queries(0), pytest.raises(TypeError, match="order_id"):
         unique_tasks.ship.enqueue()

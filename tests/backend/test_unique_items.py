@@ -176,7 +176,8 @@ def test_the_items_are_free_when_the_function_runs():
 async def test_the_items_of_an_async_task_are_freed_off_the_event_loop():
     await unique_tasks.fetch_async.aenqueue(1, [1])
     execution = Execution(await sync_to_async(claim_next)())
-    await AsyncExecutor(Executor(our_backend())).run(execution)
+    executor = Executor(our_backend())
+    await AsyncExecutor(executor, executor).run(execution)
     assert execution.outcome.return_value == "[1]"
     assert not await sync_to_async(held)()
     await sync_to_async(connections.close_all)()

@@ -187,8 +187,8 @@ def test_definitions_of_both_decorators_are_of_our_class():
     assert type(tasks.add) is type(tasks.plain) is LocQueueBackend.task_class
 
 
-def test_a_definition_still_is_callable_as_a_function_by_call():
-    assert tasks.add.call(1, b=2) == 3
+def test_a_definition_still_leads_to_its_function():
+    assert tasks.add.func(1, b=2) == 3
 
 
 @override_settings(TASKS={"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend"}})

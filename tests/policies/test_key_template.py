@@ -44,6 +44,20 @@ def test_arguments_that_do_not_fit_are_a_type_error():
         KeyTemplate("{order_id}", ship).render([], {})
 
 
+def test_of_a_chunk_each_call_says_by_itself_what_it_has():
+    template = KeyTemplate("{0}-{shop}", None)
+    assert template.render([7, 8], {"shop": "b"}) == "7-b"
+    for args, kwargs in (([], {"shop": "b"}), ([7], {})):
+        with pytest.raises(TypeError, match="names an argument that this call does not pass in that way"):
+            template.render(args, kwargs)
+
+
+@pytest.mark.parametrize("text", ["{}", "{order.x}", "{0[1]}", "{0!r}", "{order:>5}"])
+def test_and_its_template_is_checked_as_far_as_can_be(text):
+    with pytest.raises(ValueError, match="names"):
+        KeyTemplate(text, None)
+
+
 def test_keys_that_are_too_long_stay_apart():
     one, two = fitted("x" * 300 + "1", 255), fitted("x" * 300 + "2", 255)
     assert len(one) == len(two) == 255

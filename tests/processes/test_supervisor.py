@@ -6,7 +6,7 @@ import pytest
 
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.store.serve import Owner
-from tests import deadly_tasks, tasks
+from tests import chunked_tasks, deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
@@ -85,3 +85,10 @@ def test_a_child_that_a_task_has_ended_by_itself_is_noticed_too(supervisor, ledg
     ledger.wait_for("start", times=2, timeout=WELL_BEFORE_THE_LEASE)
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
     assert row(result).crashes == 1
+
+
+def test_each_task_of_a_chunk_that_ran_in_a_dead_process_is_charged_and_runs_again(supervisor, ledger):
+    results = chunked_tasks.die_at_first.enqueue_many([((ledger.path,), {}) for _ in range(5)])
+    ledger.wait_for("start 5", times=2, timeout=WELL_BEFORE_THE_LEASE)
+    wait_until(lambda: all(row(result).state == State.SUCCESSFUL for result in results))
+    assert {(row(result).crashes, row(result).attempt, row(result).return_value) for result in results} == {(1, 2, 5)}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import override_settings
+from django.utils import translation
 
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.scheduler import defined
@@ -18,6 +19,13 @@ from tests.running import our_backend
 def no_decorated_schedules(monkeypatch: Any) -> None:
     """Leave out the schedules that stand above tasks: tests make their own."""
     monkeypatch.setattr(defined, "_decorated", {})
+
+
+@pytest.fixture(autouse=True)
+def in_english() -> Any:
+    """A request of another test, in another language, leaves that on the thread."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture
@@ -95,4 +103,4 @@ def slots_of(schedule: Schedule) -> list[datetime]:
 
 
 def tasks_stored() -> int:
-    return Task.objects.count()
+    return int(Task.objects.count())

@@ -61,5 +61,5 @@ class Oracle:
         return sorted(each for each in found if begin < each <= end)
 
 
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)
+def utc(year: int, month: int, day: int, *time: int) -> datetime:
+    return datetime(year, month, day, *time, tzinfo=UTC)  # type: ignore[misc, arg-type]

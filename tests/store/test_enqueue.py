@@ -51,6 +51,7 @@ RARE = {
     "unique_seconds": None,
     "limit_key": None,
     "terms": None,
+    "unknown_since": None,
     "progress": None,
     "progress_message": "",
     "workflow_id": None,

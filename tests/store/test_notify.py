@@ -11,7 +11,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Store, notify, store_for
 from django_locqueue.store.notify import ANY, CHANNEL, Notifier
 from django_locqueue.store.serve import Owner
-from tests import tasks
+from tests import tasks, unique_tasks
 from tests.store.plans import Statements
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_notifier")]
@@ -272,3 +272,23 @@ def test_a_listening_connection_is_outside_the_pool(store, monkeypatch):
         assert listening.connection.info.get_parameters()["application_name"] == notify.LISTENER
     finally:
         listening.close()
+
+
+def test_a_call_that_was_left_out_tells_nobody(store):
+    def told():
+        store.notifier = Notifier(store)
+        return sent(lambda: unique_tasks.ship.enqueue(7))
+
+    assert (told(), told()) == ([["default"]], [])
+
+
+def test_a_waiting_task_that_is_to_run_at_once_is_told(ear, store):
+    unique_tasks.index.using(run_after=timezone.now() + timedelta(hours=1)).enqueue("home")
+    assert ear.heard() == []
+    unique_tasks.index.enqueue("home")
+    assert ear.heard() == [ANY]
+
+
+def test_items_that_are_enqueued_tell_their_queue(ear):
+    unique_tasks.fetch.enqueue(1, [1])
+    assert ear.heard() == ["default"]

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection, transaction
 
 from django_locqueue.exceptions import DuplicateTask
-from django_locqueue.models import Queue, Task, TaskAttempt, UniqueItem, Worker
+from django_locqueue.models import Queue, Schedule, Task, TaskAttempt, UniqueItem, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
@@ -282,3 +282,13 @@ def test_the_items_of_a_task_are_found_by_it(store: Store):
     for plan in plans(lambda: store.free_items(1500)):
         assert "Seq Scan on locqueue_uniqueitem" not in plan
         assert "SCAN locqueue_uniqueitem\n" not in f"{plan}\n"
+
+
+def test_the_next_slot_of_many_schedules_is_found_through_an_index(store: Store):
+    rule = {"task_path": "a.b", "cron": "0 3 * * *"}
+    Schedule.objects.bulk_create(Schedule(name=f"s{n}", next_at=later(minutes=n), **rule) for n in range(2000))
+    for verb in (store.next_slot_in, store.look_ahead):
+        plan = plan_of(verb, "SELECT")
+        assert "locqueue_schedule_due" in plan
+        assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|SCAN locqueue_\w+\b(?! USING)", plan), plan
+    assert "locqueue_task_scheduled" in plan

@@ -8,6 +8,7 @@ from django.db import DataError, OperationalError
 from django_locqueue.models import FINISHED, State
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
+from django_locqueue.store.serve import Look
 from django_locqueue.worker.execution import Execution
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,6 +104,9 @@ class FakeStore:
     def is_transient(self, error):
         return "locked" in str(error)
 
+    def look(self):
+        return Look([], is_limited=False)
+
     def claim(self, owner, limit, **options):
         self._fail_while_away()
         self.wanted.append(limit)
@@ -126,6 +130,10 @@ class GatedExecutor:
     def __init__(self):
         self.gate = threading.Event()
         self.ran = []
+        self.chunked = set()  # paths
+
+    def runs_in_chunks(self, path):
+        return path in self.chunked
 
     def run(self, execution):
         assert self.gate.wait(10)

@@ -6,7 +6,7 @@ import pytest
 
 from django_locqueue.service import IDLE_SECONDS, LARGEST_SHARE
 from django_locqueue.store.look_back import Found
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Look, Owner
 from django_locqueue.worker import claimer as module
 from django_locqueue.worker.claimer import Claimer
 from django_locqueue.worker.scout import LONGEST_REST_SECONDS, Scout
@@ -23,6 +23,9 @@ class Queues:
         self.asked = []
         self.clock = 0.0
         self.look_takes = 0.0
+
+    def look(self):
+        return Look([], is_limited=False)
 
     def claim(self, owner, limit, **options):
         self.asked.append(None)

@@ -53,14 +53,14 @@ class Slots:
     """A pool that keeps what it is given, as the dispatcher sees one."""
 
     size = free_threads = 500
-    busy = ended_on_threads = free_async = async_concurrency = 0
+    busy = ended_on_threads = first_waiting = free_async = async_concurrency = 0
     may_grow = False
-    executions: tuple[Any, ...] = ()
+    members: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         self.submitted: list[Claimed] = []
 
-    def submit(self, claimed: Iterable[Claimed]) -> None:
+    def submit(self, claimed: Iterable[Claimed], **options: Any) -> None:
         self.submitted += claimed
 
     def is_async(self, claimed: Claimed) -> bool:

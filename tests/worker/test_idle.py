@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_locqueue.scheduler import scheduler
 from django_locqueue.worker import claimer, dispatcher, heartbeat, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.worker import Worker, WorkerOptions
@@ -35,7 +36,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (claimer, dispatcher, heartbeat, maintenance):
+    for module in (claimer, dispatcher, heartbeat, maintenance, scheduler):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
@@ -43,7 +44,8 @@ def clock(monkeypatch):
 def statements_of(workers, clock, seconds):
     """Run the workers' services for a time, each when it said; return how many statements they sent."""
     number = itertools.count()
-    services = [each for worker in workers for each in (worker.heartbeat, worker.dispatcher, worker.maintenance)]
+    names = ("heartbeat", "dispatcher", "maintenance", "scheduler")
+    services = [getattr(worker, name) for worker in workers for name in names]
     passes = [(clock.now, next(number), service) for service in services]
     end = clock.now + seconds
     with CaptureQueriesContext(connection) as queries:

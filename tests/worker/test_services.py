@@ -152,7 +152,7 @@ class Busy:
 
     def __init__(self):
         self.asked = []
-        self.executions = []
+        self.members = []
 
     def ask_to_stop(self, reason, ids=None):
         self.asked.append((reason, ids))
@@ -204,7 +204,7 @@ def test_a_cancelled_task_that_runs_is_asked_to_stop(heartbeat):
     [task] = our_backend().store.claim(Owner(heartbeat.row.pk, "w:1"), 1)
     assert result.cancel()
     execution = Execution(task)
-    heartbeat.pool.executions = [execution]
+    heartbeat.pool.members = [execution]
     heartbeat.look_for_cancelled()
     assert heartbeat.pool.asked == []  # it waits for a thread, and will be given back or begin
     execution.began = time.monotonic()

@@ -128,6 +128,7 @@ def test_the_late_end_of_a_task_that_was_given_up_changes_nothing(serving):
         assert timed_tasks.came_back.wait(10)
         wait_until(lambda: worker.pool.stuck == 0)
         ends(tasks.add.enqueue(1), State.SUCCESSFUL)
+        wait_until(lambda: len(announced) == 2)  # the outcome is stored before it is announced
     finally:
         signals.attempt_ended.disconnect(note)
         signals.lease_lost.disconnect(note)

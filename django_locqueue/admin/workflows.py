@@ -1,0 +1,213 @@
+"""The list of workflows, and the page of one: its steps, how far each is, and the way to its tasks."""
+
+from typing import Any, NamedTuple
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_locqueue import endings
+from django_locqueue.admin import moments
+from django_locqueue.admin.badges import badge
+from django_locqueue.admin.changes import CHANGES, Changed, may, refusal
+from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.admin.strip import Strip
+from django_locqueue.admin.task_base import TaskPermissions
+from django_locqueue.models import Workflow
+from django_locqueue.policies import legible
+from django_locqueue.store import get_store
+
+State = Workflow.State
+
+
+class StepRow(NamedTuple):
+    """A step as its page shows it."""
+
+    number: int
+    label: str
+    size: int
+    ended: int
+    badge: Any
+    runs_on_failure: bool
+
+
+@admin.register(Workflow)
+class WorkflowAdmin(TaskPermissions, PlainListAdmin):
+    empty = gettext_lazy("No workflows yet.")
+    introduction = gettext_lazy("Tasks that were enqueued together and run step by step.")
+    ordering = ("-id",)
+    list_per_page = 50
+    list_display = (
+        "name_column",
+        "state_column",
+        "step_column",
+        "progress_column",
+        "added_column",
+        "finished_column",
+    )
+
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).defer("plan")
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("<int:workflow_id>/change/", view(self.page_view), name="locqueue_workflow_change"),
+            path("<int:workflow_id>/cancel/", view(self.cancel_view), name="locqueue_workflow_cancel"),
+            *super().get_urls(),
+        ]
+
+    def url(self, verb: str, workflow: Workflow) -> str:
+        return reverse(f"admin:locqueue_workflow_{verb}", args=[workflow.pk], current_app=self.admin_site.name)
+
+    # -- the list
+
+    @admin.display(description=gettext_lazy("workflow"))
+    def name_column(self, workflow: Workflow) -> Any:
+        return format_html(
+            '<a href="{}">{}</a> <span class="lq-quiet">#{}</span>',
+            self.url("change", workflow),
+            legible.line(workflow.name) or "?",
+            workflow.pk,
+        )
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, workflow: Workflow) -> Any:
+        return state_badge(workflow)
+
+    @admin.display(description=gettext_lazy("step"))
+    def step_column(self, workflow: Workflow) -> str:
+        return f"{workflow.step + 1}/{workflow.steps}"
+
+    @admin.display(description=gettext_lazy("progress"))
+    def progress_column(self, workflow: Workflow) -> Any:
+        return progress_bar(workflow)
+
+    @admin.display(description=gettext_lazy("added"))
+    def added_column(self, workflow: Workflow) -> Any:
+        return moments.time_tag(workflow.enqueued_at)
+
+    @admin.display(description=gettext_lazy("finished"))
+    def finished_column(self, workflow: Workflow) -> Any:
+        return moments.time_tag(workflow.finished_at) if workflow.finished_at else "–"
+
+    # -- the page
+
+    def page_view(self, request: Any, workflow_id: int) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        workflow = Workflow.objects.filter(pk=workflow_id).first()
+        if workflow is None:
+            text = _("Workflow #%(id)s does not exist. It may have been deleted.") % {"id": workflow_id}
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.list_url())
+        may_cancel = workflow.state == State.RUNNING and may(request, CHANGES["cancel"])
+        tasks = f"{reverse('admin:locqueue_task_changelist', current_app=self.admin_site.name)}?workflow={workflow.pk}"
+        return self.respond(
+            request,
+            "admin/locqueue/workflow_page.html",
+            title=f"{_('Workflow')} #{workflow.pk}",
+            workflow=workflow,
+            badge=state_badge(workflow),
+            progress=progress_bar(workflow),
+            steps=steps_of(workflow),
+            counts=[
+                (label, number_format(count, force_grouping=True), f"{tasks}&state={state}")
+                for label, count, state in (
+                    (_("Succeeded"), workflow.successful, "successful"),
+                    (_("Failed"), workflow.failed, "failed"),
+                    (_("Cancelled"), workflow.cancelled, "cancelled"),
+                )
+            ],
+            tasks_url=tasks,
+            added=moments.time_tag(workflow.enqueued_at),
+            finished=moments.time_tag(workflow.finished_at) if workflow.finished_at else "",
+            cancel_url=self.url("cancel", workflow) if may_cancel else "",
+            list_url=self.list_url(),
+            list_name=self.opts.verbose_name_plural,
+        )
+
+    def cancel_view(self, request: Any, workflow_id: int) -> Any:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not may(request, CHANGES["cancel"]):
+            raise PermissionDenied(refusal(CHANGES["cancel"]))
+        workflow = Workflow.objects.defer("plan").filter(pk=workflow_id).first()
+        if workflow is None:
+            raise Http404
+        back = self.url("change", workflow)
+        if request.POST.get("confirmed") != "yes":
+            return self.respond(
+                request,
+                "admin/locqueue/workflow_cancel.html",
+                title=_("Cancel workflow #%(id)s?") % {"id": workflow.pk},
+                warning=CHANGES["cancel"].warning,
+                back=back,
+                list_url=self.list_url(),
+                list_name=self.opts.verbose_name_plural,
+            )
+        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
+        cancelled, asked = endings.cancel_workflow(get_store(), workflow.pk, reason)
+        if cancelled or asked:
+            said = CHANGES["cancel"].sentences(Changed(cancelled, asked), len(cancelled) + len(asked))
+            self.message_user(request, said, messages.SUCCESS)
+            self.log_change(request, workflow, str(CHANGES["cancel"].logged))
+        else:
+            self.message_user(request, _("Nothing was changed: the workflow has already finished."), messages.WARNING)
+        return HttpResponseRedirect(back)
+
+    def list_url(self) -> str:
+        return reverse("admin:locqueue_workflow_changelist", current_app=self.admin_site.name)
+
+    def respond(self, request: Any, template: str, **context: Any) -> TemplateResponse:
+        request.current_app = self.admin_site.name
+        return TemplateResponse(
+            request,
+            template,
+            {
+                **self.admin_site.each_context(request),
+                "opts": self.opts,
+                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                **context,
+            },
+        )
+
+
+def state_badge(workflow: Workflow) -> Any:
+    return badge(f"workflow {workflow.state}")
+
+
+def progress_bar(workflow: Workflow) -> Any:
+    """Return how many of its tasks have ended, as a bar and in words."""
+    return format_html(
+        '<progress value="{}" max="{}"></progress> <span class="lq-quiet">{}/{}</span>',
+        workflow.ended,
+        max(1, workflow.tasks_total),
+        number_format(workflow.ended, force_grouping=True),
+        number_format(workflow.tasks_total, force_grouping=True),
+    )
+
+
+def steps_of(workflow: Workflow) -> list[StepRow]:
+    """Return the steps with how far each is. Counts no task: the workflow's row knows what remains."""
+    rows = []
+    for number, step in enumerate(workflow.stored_steps):
+        if number < workflow.step:
+            ended, name = step.size, "step over"
+        elif number == workflow.step:
+            ended, name = (
+                max(0, step.size - workflow.remaining),
+                "step over" if workflow.finished_at else "step running",
+            )
+        else:
+            ended, name = 0, "step left out" if workflow.finished_at else "step waiting"
+        rows.append(StepRow(number + 1, legible.line(step.label), step.size, ended, badge(name), step.runs_on_failure))
+    return rows

@@ -1,0 +1,43 @@
+"""A chunk on one slot: one call of a function, and an execution for each of its tasks."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar
+
+from django_locqueue.store import Chunk, Key, Store
+from django_locqueue.worker.execution import Execution, RunContext, StopReason
+
+
+@dataclass(slots=True, eq=False)
+class ChunkExecution(Execution):
+    """It has the slot, the deadline and the call; its members have the outcomes. ``claimed`` is that of the first."""
+
+    is_chunk: ClassVar[bool] = True
+
+    members: list[Execution] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, chunk: Chunk, start_by: Mapping[Key, float] = MappingProxyType({})) -> "ChunkExecution":
+        members = [Execution(claimed, start_by=start_by.get(claimed.key)) for claimed in chunk.members]
+        return cls(chunk.members[0], members=members)
+
+    def begin(self) -> None:
+        Execution.begin(self)  # not super(), which a dataclass with slots does not know
+        for member in self.members:
+            member.began = self.began
+
+    def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
+        """Let the members know. The function itself is asked when all of its calls are."""
+        for member in self.members:
+            member.ask_to_stop(reason, ids)
+        if all(member.stop_reason is not None for member in self.members):
+            Execution.ask_to_stop(self, reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkContext(RunContext):
+    """What a chunk's function with ``takes_context=True`` gets. What concerns one call stands in its ``ChunkCall``."""
+
+    execution: Execution
+    store: Store
