@@ -73,12 +73,17 @@ def most_pooled(connection: Any) -> int | None:
     return int(sizes.get("max_size") or sizes.get("min_size", POOL_SIZE))
 
 
+def is_migrated(connection: Any) -> bool:
+    """Whether the queue's tables are as this version wants them."""
+    executor = MigrationExecutor(connection)
+    wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
+    return not executor.migration_plan(wanted)
+
+
 def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> Iterable[str]:
     """Each with its cure. ``reloads``: the worker restarts when code changes."""
     connection = connections[store.alias]
-    executor = MigrationExecutor(connection)
-    wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
-    if executor.migration_plan(wanted):
+    if not is_migrated(connection):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
     needed = ThreadRange.of(options.threads).most + OF_ITS_OWN
     if (most := most_pooled(connection)) is not None and most < needed:
