@@ -4,9 +4,11 @@ import inspect
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
@@ -16,17 +18,16 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
-from django_locqueue.exceptions import WorkflowDoesNotExist
+from django_locqueue.hooks import Dropped, Hooks, check_hooks, dropped_result, hooks_of
 from django_locqueue.models import State
 from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.pending_limit import PendingLimit, admit, check_max_pending, pending_limits
 from django_locqueue.policies import chunk, payload, retry
 from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
-from django_locqueue.workflow import Step
-from django_locqueue.workflow_result import WorkflowResult, workflow_result
-from django_locqueue.workflow_steps import name_of, stored_step
+from django_locqueue.workflow_backend import WorkflowBackend
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -35,6 +36,8 @@ OPTIONS: Mapping[str, Any] = {
     "BACKOFF": retry.BACKOFF,  # seconds
     "TIMEOUT": None,  # seconds that a try may take; None: any time
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
+    "MAX_PENDING": {},  # {"queue": n}: so many tasks may wait there, then enqueue raises QueueFull
+    "MIDDLEWARE": [],  # dotted paths of hooks; the first is the outermost
 }
 
 ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
@@ -45,7 +48,7 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-class LocQueueBackend(compat.BaseTaskBackend):
+class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
     """Tasks in the project's own database."""
 
     task_class = TaskDefinition
@@ -98,6 +101,17 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """The states whose rows are deleted at once."""
         return frozenset(state for state, days in self.retention.items() if days == 0)
 
+    @cached_property
+    def hooks(self) -> Hooks:
+        """Raises ImproperlyConfigured for one that cannot be made."""
+        return hooks_of(self.alias, self._option("MIDDLEWARE"))
+
+    @cached_property
+    def pending_limits(self) -> Mapping[str, PendingLimit]:
+        """The limits of ``MAX_PENDING`` by queue."""
+        limits = self._option("MAX_PENDING")
+        return pending_limits(self.database, limits) if limits else {}
+
     def _option(self, name: str) -> Any:
         return self.options.get(name, OPTIONS[name])
 
@@ -124,11 +138,17 @@ class LocQueueBackend(compat.BaseTaskBackend):
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
 
-        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
+        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument, and
+        ``QueueFull`` where ``MAX_PENDING`` leaves no room.
         """
         self._validate_once(task)
-        if getattr(task, "unique", None) is not None:
-            [result] = self._enqueue_unique(task, [(args, kwargs)])
+        if self.hooks.before_enqueue:
+            asked = self.hooks.ask(task, args, kwargs)
+            if isinstance(asked, Dropped):
+                return dropped_result(asked)
+            task, args, kwargs = asked
+        if self.pending_limits or getattr(task, "unique", None) is not None:
+            [result] = self._store_many(task, [(args, kwargs)])
             return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
@@ -141,19 +161,26 @@ class LocQueueBackend(compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
-        if getattr(task, "unique", None) is not None:
-            return self._enqueue_unique(task, pairs(calls))
-        stored = list(self._calls(task, pairs(calls)))
-        results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            for result in results:
-                compat.task_enqueued.send(type(self), task_result=result)
-        return results
+        if not self.hooks.before_enqueue:
+            return self._store_many(task, pairs(calls))
+        asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in pairs(calls)]
+        kept = [each for each in asked if not isinstance(each, Dropped)]
+        new: list[QueuedTaskResult] = []
+        with self.store.transaction():
+            for varied, alike in groupby(kept, itemgetter(0)):
+                new += self._store_many(varied, [(args, kwargs) for _, args, kwargs in alike])
+        results = iter(new)
+        return [dropped_result(each) if isinstance(each, Dropped) else next(results) for each in asked]
 
-    def _enqueue_unique(
-        self, task: TaskDefinition, arguments: Sequence[uniqueness.Arguments]
-    ) -> list[QueuedTaskResult]:
-        results = uniqueness.enqueue(self.store, task, arguments, list(self._calls(task, arguments)))
+    def _store_many(self, task: Any, arguments: Sequence[uniqueness.Arguments]) -> Sequence[QueuedTaskResult]:
+        calls = list(self._calls(task, arguments))
+        if self.pending_limits:
+            admit(calls, self.pending_limits, self.store.count_pending)
+        results: Sequence[QueuedTaskResult]
+        if getattr(task, "unique", None) is not None:
+            results = uniqueness.enqueue(self.store, task, arguments, calls)
+        else:
+            results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 if not result.is_duplicate:
@@ -181,34 +208,6 @@ class LocQueueBackend(compat.BaseTaskBackend):
         """
         return endings.cancel(self.store, ids, reason, by=by)
 
-    # -- workflows
-
-    def enqueue_workflow(self, steps: Sequence[Step]) -> WorkflowResult:
-        """Store all tasks of a workflow, or none, in the caller's transaction if there is one; return its result.
-
-        Raises what :meth:`enqueue` raises, and ``InvalidTask`` for a definition that cannot be part of a workflow.
-        """
-        stored = [stored_step(self, step) for step in steps]
-        row, enqueued = self.store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            calls = (call for step in steps for call in step.calls)
-            for call, each in zip(calls, enqueued, strict=True):
-                result = new_result(call.definition, each.id, each.enqueued_at, call.args, call.kwargs)
-                compat.task_enqueued.send(type(self), task_result=result)
-        return workflow_result(row)
-
-    def get_workflow(self, workflow_id: str | int) -> WorkflowResult:
-        """Return the result of a workflow. Raises ``WorkflowDoesNotExist``, also for a malformed id."""
-        text = str(workflow_id)
-        row = self.store.workflows.filter(pk=int(text)).first() if _ID.fullmatch(text) else None
-        if row is None:
-            raise WorkflowDoesNotExist(f"There is no workflow {text[:40]!r}. Ended ones are pruned, see RETENTION.")
-        return workflow_result(row)
-
-    def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
-        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
-        return any(endings.cancel_workflow(self.store, int(workflow_id), reason))
-
     def checked_calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         """Return what is to be stored of calls of a definition. Raises as :meth:`enqueue` does, and stores nothing."""
         self._validate_once(task)
@@ -216,7 +215,7 @@ class LocQueueBackend(compat.BaseTaskBackend):
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
-        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
+        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options, self.queues)]
 
     def _validate_once(self, task: Any) -> None:
         """Validate a definition at its first call; neither it nor the settings of this backend ever change."""
@@ -382,7 +381,7 @@ def _check_entry(alias: str, params: Mapping[str, Any]) -> Iterable[checks.Check
             )
 
 
-def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
+def _check_options(alias: str, options: Any, queues: Collection[str]) -> Iterable[checks.CheckMessage]:
     where = place("TASKS", alias, "OPTIONS")
     if not isinstance(options, Mapping):
         yield checks.Error(f"{where} must be a dict, got {options!r}.", id="locqueue.E001")
@@ -407,6 +406,8 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     if not _is_timeout(timeout := options.get("TIMEOUT")):
         yield checks.Error(f'{where}["TIMEOUT"] {_TIMEOUT}, got {timeout!r}.', id="locqueue.E016")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
+    yield from check_max_pending(f'{where}["MAX_PENDING"]', options.get("MAX_PENDING", {}), queues)
+    yield from check_hooks(f'{where}["MIDDLEWARE"]', options.get("MIDDLEWARE", []))
 
 
 def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage]:

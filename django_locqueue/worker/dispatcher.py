@@ -1,6 +1,7 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -23,6 +24,7 @@ MEASURE_SECONDS = 0.01
 MOST_AHEAD = 1000
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # for which a suspect goes back at most while another runs
+STORED_LOOK_SECONDS = 0.002
 SUSPECT_SPACING_SECONDS = 0.05  # between the returns of many that went back together
 
 
@@ -225,9 +227,17 @@ class Dispatcher(Service):
         least = min(max(running, default=0.0), SUSPECT_SECONDS)
         for place, task in enumerate(late, 1):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
+        if not running:
+            self._wait_until_stored({task.key for task in late})
         left = _without({task.key for task in late}, claimed)
         self._taken -= len(claimed) - len(left)
         return left
+
+    def _wait_until_stored(self, keys: set[Key]) -> None:
+        """Let it be written that these went back, before one begins that may kill us: it would be their last death."""
+        deadline = time.monotonic() + SUSPECT_SECONDS
+        while keys & self.ending() and time.monotonic() < deadline:
+            threading.Event().wait(STORED_LOOK_SECONDS)
 
     def _reconcile(self, owner: Owner) -> None:
         """Look at what this worker holds: after a claim that failed, and once in a lease.
