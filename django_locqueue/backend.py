@@ -18,7 +18,6 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
-from django_locqueue.exceptions import WorkflowDoesNotExist
 from django_locqueue.hooks import Dropped, Hooks, check_hooks, dropped_result, hooks_of
 from django_locqueue.models import State
 from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
@@ -28,9 +27,7 @@ from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
-from django_locqueue.workflow import Step
-from django_locqueue.workflow_result import WorkflowResult, workflow_result
-from django_locqueue.workflow_steps import name_of, stored_step
+from django_locqueue.workflow_backend import WorkflowBackend
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -51,7 +48,7 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-class LocQueueBackend(compat.BaseTaskBackend):
+class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
     """Tasks in the project's own database."""
 
     task_class = TaskDefinition
@@ -210,34 +207,6 @@ class LocQueueBackend(compat.BaseTaskBackend):
         ``by``: who asks for it. It stands with the reason in what the task ends with.
         """
         return endings.cancel(self.store, ids, reason, by=by)
-
-    # -- workflows
-
-    def enqueue_workflow(self, steps: Sequence[Step]) -> WorkflowResult:
-        """Store all tasks of a workflow, or none, in the caller's transaction if there is one; return its result.
-
-        Raises what :meth:`enqueue` raises, and ``InvalidTask`` for a definition that cannot be part of a workflow.
-        """
-        stored = [stored_step(self, step) for step in steps]
-        row, enqueued = self.store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            calls = (call for step in steps for call in step.calls)
-            for call, each in zip(calls, enqueued, strict=True):
-                result = new_result(call.definition, each.id, each.enqueued_at, call.args, call.kwargs)
-                compat.task_enqueued.send(type(self), task_result=result)
-        return workflow_result(row)
-
-    def get_workflow(self, workflow_id: str | int) -> WorkflowResult:
-        """Return the result of a workflow. Raises ``WorkflowDoesNotExist``, also for a malformed id."""
-        text = str(workflow_id)
-        row = self.store.workflows.filter(pk=int(text)).first() if _ID.fullmatch(text) else None
-        if row is None:
-            raise WorkflowDoesNotExist(f"There is no workflow {text[:40]!r}. Ended ones are pruned, see RETENTION.")
-        return workflow_result(row)
-
-    def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
-        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
-        return any(endings.cancel_workflow(self.store, int(workflow_id), reason))
 
     def checked_calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         """Return what is to be stored of calls of a definition. Raises as :meth:`enqueue` does, and stores nothing."""

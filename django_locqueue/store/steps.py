@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import models, transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, Count, F, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Concat, Greatest
 
@@ -20,7 +20,6 @@ from django_locqueue.exceptions import StepSkipped
 from django_locqueue.models import WAITING, State, TaskAttempt, Workflow
 from django_locqueue.models.task import TaskQuerySet
 from django_locqueue.policies.outcome import class_path
-from django_locqueue.policies.stored_step import StoredStep
 from django_locqueue.policies.terms import FORGET, LIMITED
 from django_locqueue.store.base import StoreBase, unlocked
 
@@ -74,9 +73,10 @@ class Stepping(StoreBase):
         return set(self.workflows.filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
 
     def _count_ends(self, workflows: Mapping[int, Workflow], ends: Iterable[End], now: datetime | None) -> None:
-        """Count tasks that ended in this transaction, and begin what comes after a step that is over.
+        """Count tasks that ended in this transaction, and begin what comes after the steps that are over.
 
-        ``workflows``: locked. One statement for each of them that counts, however many of its tasks have ended.
+        ``workflows``: locked. However many tasks have ended, the number of statements is that of the different ways in
+        which their workflows go on.
         """
         changed: dict[int, Workflow] = {}
         for end in ends:
@@ -88,10 +88,10 @@ class Stepping(StoreBase):
             if end.step in (None, workflow.step):
                 workflow.remaining = max(0, workflow.remaining - 1)
                 workflow.broken += end.state != State.SUCCESSFUL
-        for workflow in changed.values():
-            if not workflow.remaining and workflow.state == Workflow.State.RUNNING:
-                self._go_on(workflow, now)
-            self._save_workflow(workflow)
+        over = [each for each in changed.values() if not each.remaining and each.state == Workflow.State.RUNNING]
+        if over:
+            self._go_on(over, now)
+        self._save_workflows(changed.values())
 
     def _count_cancelled(
         self,
@@ -104,40 +104,74 @@ class Stepping(StoreBase):
         ends = [End(members[pk].workflow_id, State.CANCELLED, members[pk].step) for pk in ids if pk in members]
         self._count_ends(workflows, ends, now)
 
-    def _save_workflow(self, workflow: Workflow) -> None:
-        values = {name: getattr(workflow, name) for name in _COUNTED}
-        self.workflows.filter(pk=workflow.pk).update(**values, finished_at=workflow.finished_at)
+    def _save_workflows(self, workflows: Iterable[Workflow]) -> None:
+        """Write what has changed: one statement for all that stand alike."""
+        alike: dict[tuple[Any, ...], list[Workflow]] = {}
+        for workflow in workflows:
+            values = tuple(getattr(workflow, name) for name in _COUNTED)
+            alike.setdefault((*values, workflow.finished_at), []).append(workflow)
+        for values, rows in alike.items():
+            changes = dict(zip((*_COUNTED, "finished_at"), values, strict=True))
+            self.workflows.filter(pk__in=[row.pk for row in rows]).update(**changes)
 
-    def _go_on(self, workflow: Workflow, now: datetime | None) -> None:
-        """Begin the next step that may run; with none left the workflow has ended."""
+    def _go_on(self, workflows: Sequence[Workflow], now: datetime | None) -> None:
+        """Begin the next steps that may run; a workflow with none left has ended."""
+        plans = dict(self.workflows.filter(pk__in=[each.pk for each in workflows]).values_list("pk", "plan"))
+        for workflow in workflows:
+            workflow.plan = plans[workflow.pk]
+        ended = []
+        while workflows:
+            following: dict[tuple[int, bool], list[Workflow]] = {}
+            for workflow in workflows:
+                number = self._next_step(workflow, now)
+                if number is None:
+                    ended.append(workflow)
+                else:
+                    following.setdefault((number, workflow.stored_steps[number].is_limited), []).append(workflow)
+            for (number, is_limited), alike in following.items():
+                self._begin_step(alike, number, now, is_limited=is_limited)
+            # Of a step may be left nothing: its tasks were cancelled or deleted before their turn, or have run before.
+            workflows = [each for alike in following.values() for each in alike if not each.remaining]
+        self._finish_workflows(ended, now)
+
+    def _next_step(self, workflow: Workflow, now: datetime | None) -> int | None:
+        """Return the number of the step that begins now, those that cannot being skipped; None: there is none."""
         steps = workflow.stored_steps
         number = workflow.step + 1
-        while number < len(steps) and not workflow.remaining and not workflow.cancel_requested:
-            if workflow.broken:
-                may_run = (each for each in range(number, len(steps)) if steps[each].runs_on_failure)
-                following = next(may_run, len(steps))
-                self._skip_steps(workflow, range(number, following), now)
-                number = following
-            if number < len(steps):
-                self._begin_step(workflow, number, steps[number], now)
-                number += 1
-        if not workflow.remaining:
-            self._finish_workflow(workflow, steps, now)
+        if workflow.cancel_requested:
+            return None
+        if workflow.broken:
+            may_run = (each for each in range(number, len(steps)) if steps[each].runs_on_failure)
+            following = next(may_run, len(steps))
+            self._skip_steps(workflow, range(number, following), now)
+            number = following
+        return number if number < len(steps) else None
 
-    def _begin_step(self, workflow: Workflow, number: int, step: StoredStep, now: datetime | None) -> None:
+    def _begin_step(
+        self, workflows: Sequence[Workflow], number: int, now: datetime | None, *, is_limited: bool
+    ) -> None:
         """Give the tasks of a step their turn. They stand in their queues as if they had been enqueued now."""
         time = self.time(now)
-        key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if step.is_limited else Value(None)
+        key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if is_limited else Value(None)
         state = Case(
             When(run_after__gt=time, then=Value(State.SCHEDULED)),
-            *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if step.is_limited else ()),
+            *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if is_limited else ()),
             default=Value(State.READY),
         )
-        waiting = self._of_steps(workflow, range(number, number + 1), State.BLOCKED)
-        begun = waiting.update(state=state, limit_key=key, run_after=Greatest(F("run_after"), time))
-        workflow.step, workflow.remaining = number, begun
-        if begun != step.size:  # some have ended before, or are gone
-            workflow.broken += step.size - begun - self._successes(workflow, range(number, number + 1))
+        of_step = self.tasks.filter(workflow_id__in=[each.pk for each in workflows], step=number)
+        blocked = of_step.alias(any_state=_any_state()).filter(any_state=State.BLOCKED)
+        begun = blocked.update(state=state, limit_key=key, run_after=Greatest(F("run_after"), time))
+        sizes = {each.pk: each.stored_steps[number].size for each in workflows}
+        waiting = sizes
+        if begun != sum(sizes.values()):  # some have ended before, or are gone
+            found = of_step.values_list("workflow_id", "state").annotate(Count("pk")).order_by()
+            counts = {(pk, state): count for pk, state, count in found}
+            waiting = {pk: sum(counts.get((pk, each), 0) for each in (*WAITING, State.RUNNING)) for pk in sizes}
+            for workflow in workflows:
+                succeeded = counts.get((workflow.pk, State.SUCCESSFUL), 0)
+                workflow.broken += sizes[workflow.pk] - waiting[workflow.pk] - succeeded
+        for workflow in workflows:
+            workflow.step, workflow.remaining = number, waiting[workflow.pk]
         if begun:
             self._tell_turn()
 
@@ -150,27 +184,26 @@ class Stepping(StoreBase):
         tell = partial(signals.tasks_skipped.send, type(self), store=self, ids=ids)
         transaction.on_commit(tell, using=self.alias, robust=True)
 
-    def _finish_workflow(self, workflow: Workflow, steps: Sequence[StoredStep], now: datetime | None) -> None:
-        workflow.finished_at = self.time(now)
-        if not (workflow.broken or workflow.failed or workflow.cancelled):
-            workflow.state = Workflow.State.SUCCESSFUL
-            if any(step.forgets for step in steps):
-                self._forget_members(workflow)
-        elif workflow.cancel_requested:
-            workflow.state = Workflow.State.CANCELLED
-        else:
-            workflow.state = Workflow.State.FAILED
-
-    def _forget_members(self, workflow: Workflow) -> None:
-        """Delete the tasks that nobody wants to keep: until now, the step after each needed their results."""
-        unwanted = self.tasks.filter(workflow_id=workflow.pk, terms__contains=FORGET)
-        tried = unwanted.filter(attempt__gt=1).values("pk")
-        TaskAttempt.objects.using(self.alias).filter(task_id__in=tried)._raw_delete(self.alias)
-        unwanted._raw_delete(self.alias)
+    def _finish_workflows(self, workflows: Sequence[Workflow], now: datetime | None) -> None:
+        for workflow in workflows:
+            workflow.finished_at = self.time(now)
+            if not (workflow.broken or workflow.failed or workflow.cancelled):
+                workflow.state = Workflow.State.SUCCESSFUL
+            elif workflow.cancel_requested:
+                workflow.state = Workflow.State.CANCELLED
+            else:
+                workflow.state = Workflow.State.FAILED
+        succeeded = [each for each in workflows if each.state == Workflow.State.SUCCESSFUL]
+        if forgetful := [each.pk for each in succeeded if any(step.forgets for step in each.stored_steps)]:
+            # Until now, the step after each needed their results.
+            unwanted = self.tasks.filter(workflow_id__in=forgetful, terms__contains=FORGET)
+            tried = unwanted.filter(attempt__gt=1).values("pk")
+            TaskAttempt.objects.using(self.alias).filter(task_id__in=tried)._raw_delete(self.alias)
+            unwanted._raw_delete(self.alias)
 
     def _of_steps(self, workflow: Workflow, numbers: range, *states: str) -> TaskQuerySet:
         rows = self.tasks.filter(workflow_id=workflow.pk, step__gte=numbers.start, step__lt=numbers.stop)
-        return rows.alias(any_state=Concat("state", Value(""))).filter(any_state__in=states)  # as `by_key`
+        return rows.alias(any_state=_any_state()).filter(any_state__in=states)
 
     def _successes(self, workflow: Workflow, numbers: range) -> int:
         return self._of_steps(workflow, numbers, State.SUCCESSFUL).count()
@@ -202,7 +235,7 @@ class Stepping(StoreBase):
                 workflow.broken -= len(present & unsuccessful)
             if later := [pk for pk, step in steps.items() if step > workflow.step]:
                 self.by_key(later, *WAITING).update(state=State.BLOCKED, limit_key=None)
-            self._save_workflow(workflow)
+            self._save_workflows([workflow])
 
     def _go_back(self, workflow: Workflow, put_back: Mapping[int, int], unsuccessful: Collection[int]) -> None:
         """Let an ended workflow go on from the earliest step of which tasks were put back (by id, their steps)."""
@@ -222,3 +255,8 @@ class Stepping(StoreBase):
 
     def _tell_turn(self) -> None:
         """Tasks became ready whose queues are not at hand. A database that can tell workers does."""
+
+
+def _any_state() -> Concat:
+    """Return the state as an expression that matches no index, see `StoreBase.by_key`."""
+    return Concat("state", Value(""))

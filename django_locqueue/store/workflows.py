@@ -88,7 +88,7 @@ class Workflows(Enqueuing, Controlling):
             waited = [(pk, step) for pk, state, step in found if state != State.RUNNING]
             self._count_ends(workflows, [End(workflow_id, State.CANCELLED, step) for _, step in waited], now)
             if not waited:
-                self._save_workflow(workflow)
+                self._save_workflows([workflow])
             return [pk for pk, _ in waited], [pk for pk, state, _ in found if state == State.RUNNING]
 
     @repeated

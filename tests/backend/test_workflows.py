@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from django.db import transaction
+from asgiref.sync import sync_to_async
+from django.db import connections, transaction
 
 from django_locqueue import chain, compat, group
 from django_locqueue.exceptions import WorkflowDoesNotExist
@@ -158,6 +159,7 @@ async def test_a_workflow_can_be_enqueued_and_cancelled_in_async_code():
     assert await result.acancel("enough")
     await result.arefresh()
     assert (result.state, result.cancelled) == ("cancelled", 2)
+    await sync_to_async(connections.close_all)()  # of the thread that asgiref keeps
 
 
 def test_a_result_tells_how_far_the_workflow_is():

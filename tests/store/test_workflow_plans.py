@@ -43,7 +43,7 @@ def by_workflow(verb: Callable[[], Any]) -> bool:
 def test_a_step_gets_its_turn_by_the_index(store: Store, workflow: int):  # noqa: F811
     put_many(1000, "blocked", limit_key="c:1")
     [row] = store._locked_workflows([workflow]).values()
-    assert by_workflow(lambda: store._begin_step(row, 1, row.stored_steps[1], None))
+    assert by_workflow(lambda: store._begin_step([row], 1, None, is_limited=False))
     assert Task.objects.filter(workflow_id=workflow, step=1, state="ready").count() == 100
 
 
