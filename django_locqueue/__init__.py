@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, Retry, Snooze
+from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, QueueFull, Retry, Snooze
 from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.unique import Unique
 
@@ -18,6 +18,7 @@ __all__ = [
     "ChunkCall",
     "ChunkFailed",
     "DuplicateTask",
+    "QueueFull",
     "Retry",
     "Snooze",
     "Unique",

@@ -4,9 +4,11 @@ import inspect
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
@@ -16,8 +18,10 @@ from django.utils import timezone
 from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
+from django_locqueue.hooks import Dropped, Hooks, check_hooks, dropped_result, hooks_of
 from django_locqueue.models import State
 from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.pending_limit import PendingLimit, admit, check_max_pending, pending_limits
 from django_locqueue.policies import chunk, payload, retry
 from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
@@ -32,6 +36,8 @@ OPTIONS: Mapping[str, Any] = {
     "BACKOFF": retry.BACKOFF,  # seconds
     "TIMEOUT": None,  # seconds that a try may take; None: any time
     "RETENTION": {"SUCCESSFUL": 7, "FAILED": 30, "CANCELLED": 30},  # days; None: for ever; 0: delete at once
+    "MAX_PENDING": {},  # {"queue": n}: so many tasks may wait there, then enqueue raises QueueFull
+    "MIDDLEWARE": [],  # dotted paths of hooks; the first is the outermost
 }
 
 ENTRY = ("BACKEND", "QUEUES", "OPTIONS")  # the keys of an entry of TASKS
@@ -95,6 +101,17 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         """The states whose rows are deleted at once."""
         return frozenset(state for state, days in self.retention.items() if days == 0)
 
+    @cached_property
+    def hooks(self) -> Hooks:
+        """Raises ImproperlyConfigured for one that cannot be made."""
+        return hooks_of(self.alias, self._option("MIDDLEWARE"))
+
+    @cached_property
+    def pending_limits(self) -> Mapping[str, PendingLimit]:
+        """The limits of ``MAX_PENDING`` by queue."""
+        limits = self._option("MAX_PENDING")
+        return pending_limits(self.database, limits) if limits else {}
+
     def _option(self, name: str) -> Any:
         return self.options.get(name, OPTIONS[name])
 
@@ -121,11 +138,17 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
 
-        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument.
+        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument, and
+        ``QueueFull`` where ``MAX_PENDING`` leaves no room.
         """
         self._validate_once(task)
-        if getattr(task, "unique", None) is not None:
-            [result] = self._enqueue_unique(task, [(args, kwargs)])
+        if self.hooks.before_enqueue:
+            asked = self.hooks.ask(task, args, kwargs)
+            if isinstance(asked, Dropped):
+                return dropped_result(asked)
+            task, args, kwargs = asked
+        if self.pending_limits or getattr(task, "unique", None) is not None:
+            [result] = self._store_many(task, [(args, kwargs)])
             return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
@@ -138,19 +161,26 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
     ) -> Sequence[QueuedTaskResult]:
         """Store many calls of one task, all or none; return their results in order."""
         self._validate_once(task)
-        if getattr(task, "unique", None) is not None:
-            return self._enqueue_unique(task, pairs(calls))
-        stored = list(self._calls(task, pairs(calls)))
-        results = NewResults(task, self.store.enqueue_many(stored), [call.args_kwargs for call in stored])
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            for result in results:
-                compat.task_enqueued.send(type(self), task_result=result)
-        return results
+        if not self.hooks.before_enqueue:
+            return self._store_many(task, pairs(calls))
+        asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in pairs(calls)]
+        kept = [each for each in asked if not isinstance(each, Dropped)]
+        new: list[QueuedTaskResult] = []
+        with self.store.transaction():
+            for varied, alike in groupby(kept, itemgetter(0)):
+                new += self._store_many(varied, [(args, kwargs) for _, args, kwargs in alike])
+        results = iter(new)
+        return [dropped_result(each) if isinstance(each, Dropped) else next(results) for each in asked]
 
-    def _enqueue_unique(
-        self, task: TaskDefinition, arguments: Sequence[uniqueness.Arguments]
-    ) -> list[QueuedTaskResult]:
-        results = uniqueness.enqueue(self.store, task, arguments, list(self._calls(task, arguments)))
+    def _store_many(self, task: Any, arguments: Sequence[uniqueness.Arguments]) -> Sequence[QueuedTaskResult]:
+        calls = list(self._calls(task, arguments))
+        if self.pending_limits:
+            admit(calls, self.pending_limits, self.store.count_pending)
+        results: Sequence[QueuedTaskResult]
+        if getattr(task, "unique", None) is not None:
+            results = uniqueness.enqueue(self.store, task, arguments, calls)
+        else:
+            results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 if not result.is_duplicate:
@@ -185,7 +215,7 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         """System checks of this backend's entry in ``TASKS``; Django's own check of the task framework calls it."""
-        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options)]
+        return [*_check_entry(self.alias, self.params), *_check_options(self.alias, self.options, self.queues)]
 
     def _validate_once(self, task: Any) -> None:
         """Validate a definition at its first call; neither it nor the settings of this backend ever change."""
@@ -351,7 +381,7 @@ def _check_entry(alias: str, params: Mapping[str, Any]) -> Iterable[checks.Check
             )
 
 
-def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
+def _check_options(alias: str, options: Any, queues: Collection[str]) -> Iterable[checks.CheckMessage]:
     where = place("TASKS", alias, "OPTIONS")
     if not isinstance(options, Mapping):
         yield checks.Error(f"{where} must be a dict, got {options!r}.", id="locqueue.E001")
@@ -376,6 +406,8 @@ def _check_options(alias: str, options: Any) -> Iterable[checks.CheckMessage]:
     if not _is_timeout(timeout := options.get("TIMEOUT")):
         yield checks.Error(f'{where}["TIMEOUT"] {_TIMEOUT}, got {timeout!r}.', id="locqueue.E016")
     yield from _check_retention(where, options.get("RETENTION", OPTIONS["RETENTION"]))
+    yield from check_max_pending(f'{where}["MAX_PENDING"]', options.get("MAX_PENDING", {}), queues)
+    yield from check_hooks(f'{where}["MIDDLEWARE"]', options.get("MIDDLEWARE", []))
 
 
 def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage]:

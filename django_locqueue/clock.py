@@ -3,6 +3,8 @@
 Due times and leases are judged where all workers meet, so that a machine whose clock is wrong starts nothing early
 and takes nothing from the living. Store methods take ``now=None`` and use :class:`DatabaseNow` then; a test
 passes a datetime. Waiting uses ``time.monotonic()``.
+
+Tests of a project's own code put this clock forward (``testing.travel``): all that the queue asks it goes by that time.
 """
 
 from datetime import UTC, datetime
@@ -16,6 +18,19 @@ from django.utils import timezone
 # day within what a datetime can be, for the sake of time zones.
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
 LATEST = datetime(9999, 12, 30, tzinfo=UTC)
+
+
+_ahead_seconds = 0.0  # what `put_forward` has added, in tests
+
+
+def put_forward(seconds: float) -> None:
+    """Let the database's clock be ``seconds`` ahead (behind, if negative) for this process; 0 is the real time."""
+    global _ahead_seconds
+    _ahead_seconds = seconds
+
+
+def seconds_ahead() -> float:
+    return _ahead_seconds
 
 
 class DatabaseNow(Func):
@@ -36,13 +51,14 @@ def now_sql(connection: Any) -> str:
     """Return the SQL of the database's present time for a raw statement (``%`` doubled, as execute wants it)."""
     if connection.vendor == "postgresql":
         # Not now(): inside a long transaction that stands still.
-        return "STATEMENT_TIMESTAMP()"
-    offset = _stored_offset_seconds(connection)
+        now = "STATEMENT_TIMESTAMP()"
+        return f"({now} + INTERVAL '{_ahead_seconds:.6f} seconds')" if _ahead_seconds else now
+    offset = _stored_offset_seconds(connection) + _ahead_seconds
     if connection.vendor == "sqlite":
         # Times are compared as text, and Django writes a whole second without a fraction.
-        time = f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+d} seconds')"
+        time = f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '{offset:+.3f} seconds')"
         return f"REPLACE({time}, '.000000', '')"
-    return f"(UTC_TIMESTAMP(6) + INTERVAL {offset} SECOND)"
+    return f"(UTC_TIMESTAMP(6) + INTERVAL {offset:.6f} SECOND)"
 
 
 def bounded_sql(connection: Any, sql: str) -> str:

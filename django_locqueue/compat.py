@@ -11,6 +11,8 @@ from django.dispatch import Signal
 try:
     from django.tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, TaskResultStatus, task_backends
     from django.tasks.backends.base import BaseTaskBackend
+    from django.tasks.backends.dummy import DummyBackend
+    from django.tasks.backends.immediate import ImmediateBackend
     from django.tasks.base import (
         DEFAULT_TASK_PRIORITY,
         TASK_MAX_PRIORITY,
@@ -40,6 +42,8 @@ except ImportError:
             task_backends,
         )
         from django_tasks.backends.base import BaseTaskBackend  # type: ignore[assignment]
+        from django_tasks.backends.dummy import DummyBackend  # type: ignore[assignment]
+        from django_tasks.backends.immediate import ImmediateBackend  # type: ignore[assignment]
         from django_tasks.base import (  # type: ignore[assignment]
             DEFAULT_TASK_PRIORITY,
             TASK_MAX_PRIORITY,
@@ -102,6 +106,8 @@ __all__ = [
     "TASK_MIN_PRIORITY",
     "TASK_REFRESH_ATTRS",
     "BaseTaskBackend",
+    "DummyBackend",
+    "ImmediateBackend",
     "InvalidTask",
     "Task",
     "TaskContext",

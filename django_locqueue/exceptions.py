@@ -31,6 +31,31 @@ class TaskTimeout(LocQueueError):
         return "ran longer than its timeout" + ("" if self.seconds is None else f" of {self.seconds:g} s")
 
 
+class QueueFull(LocQueueError):
+    """So many tasks wait in the queue that ``MAX_PENDING`` allows no more. Nothing was stored.
+
+    ``queue_name``; ``limit``: what is allowed; ``pending``: how many wait as far as this process knows; ``count``: how
+    many more were to be stored.
+    """
+
+    def __init__(self, queue_name: str, limit: int, pending: int, count: int = 1) -> None:
+        super().__init__(queue_name, limit, pending, count)
+        self.queue_name = queue_name
+        self.limit = limit
+        self.pending = pending
+        self.count = count
+
+    def __str__(self) -> str:
+        if self.count > self.limit:
+            what = (
+                f"{self.count:,} calls at once are more than its MAX_PENDING of {self.limit:,}. Enqueue fewer at a time"
+            )
+        else:
+            waits = "1 task waits" if self.pending == 1 else f"{self.pending:,} tasks wait"
+            what = f"{waits}, and its MAX_PENDING is {self.limit:,}. Try again later, start more workers"
+        return f"The queue {self.queue_name!r} is full: {what}, or raise the limit in the backend's OPTIONS."
+
+
 class UnknownTask(LocQueueError):
     """The stored path does not lead to a task definition in this version of the code."""
 

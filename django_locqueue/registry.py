@@ -36,6 +36,15 @@ def crash_limits() -> dict[str, int]:
     return {backend.alias: backend.max_crashes for backend in our_backends()}
 
 
+def pending_limits() -> dict[str, int]:
+    """Return ``MAX_PENDING`` by queue; the smallest, where several backends name it."""
+    limits: dict[str, int] = {}
+    for backend in our_backends():
+        for queue_name, limit in backend.pending_limits.items():
+            limits[queue_name] = min(limit.limit, limits.get(queue_name, limit.limit))
+    return limits
+
+
 def register(definition: Any) -> None:
     """Know a definition by its path from now on. A copy of one that is known (``using``) is not another."""
     path = definition.module_path

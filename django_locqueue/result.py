@@ -12,6 +12,8 @@ from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, Enqueued
 
+NOT_STORED = "0"  # the id of a result that has no row
+
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
     State.READY: compat.TaskResultStatus.READY,
@@ -43,6 +45,11 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
     def __post_init__(self) -> None:
         """Nothing: Django makes JSON of the arguments here, and ours came out of JSON or were copied."""
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether a hook wanted it not to be stored. Its id is one that no row has."""
+        return self.id == NOT_STORED
 
     def cancel(self, reason: str = "", *, by: str = "") -> bool:
         """Cancel it if it waits, stop it if it runs. False: it had ended before. ``by``: who asks for it."""

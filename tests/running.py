@@ -1,5 +1,6 @@
 """Run tasks in this process, without a worker's services: one task at a time, as a slot would."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,11 @@ from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import Task
+from django_locqueue.policies.outcome import Outcome
 from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
+from django_locqueue.worker.async_executor import AsyncExecutor
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
@@ -125,6 +128,19 @@ def run_next(tasks: int = 1) -> list[Execution]:
 
     executions: list[Execution] = in_thread(run)
     return executions
+
+
+def run_on_loop() -> Outcome:
+    """Claim the next task, and run it as the event loop of a worker does; return its outcome. Nothing is recorded."""
+
+    def run() -> Outcome | None:
+        execution = Execution(claim_next())
+        executor = Executor(our_backend())
+        asyncio.run(AsyncExecutor(executor, ChunkExecutor(executor)).run(execution))
+        return execution.outcome
+
+    outcome: Outcome = in_thread(run)
+    return outcome
 
 
 def run_one(result: Any) -> Any:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from django.db import DataError, Error, IntegrityError, close_old_connections, connections
 
+from django_locqueue import QueueFull
 from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.delivery import aenqueue_hits, enqueue_hits
 from django_locqueue.accesslog.hit import Hit
@@ -29,7 +30,7 @@ LONGEST_BACKOFF_SECONDS = 60.0
 
 # Trouble that passes: everything is kept and tried again. Whatever else the queue raises is about what it was given,
 # and would be raised for ever.
-OUTAGE = (Error, OSError)
+OUTAGE = (Error, OSError, QueueFull)
 REFUSAL = (DataError, IntegrityError)  # database errors that are about the values, too
 
 
@@ -62,6 +63,7 @@ class Counts:
     dropped: int = 0  # the buffer was full
     refused: int = 0  # could not be cleaned, or the queue would never take it
     failures: int = 0  # tries to enqueue that failed, because the database could not be used
+    full: int = 0  # and because the queue held as many tasks as its MAX_PENDING allows
     errors: int = 0  # requests that could not be made into a hit
 
 
@@ -142,7 +144,7 @@ class Recorder:
 
     def _note_failed(self, hit: Hit, error: Exception) -> None:
         if is_outage(error):
-            self._note_outage()
+            self._note_outage(error)
             self.record(hit)
         else:
             self._note_refusal()
@@ -168,7 +170,7 @@ class Recorder:
                 size *= 2
             except Exception as error:
                 if is_outage(error):
-                    self._note_outage()
+                    self._note_outage(error)
                     return False
                 if len(part) > 1:  # the bad one is found by halving, and what is around it goes out on the way
                     size = len(part) // 2
@@ -190,11 +192,11 @@ class Recorder:
         while self.buffered and (left := deadline - time.monotonic()) > 0:
             if self._thread is None or not self._thread.is_alive():
                 return self.flush()
-            failures = self.counts.failures
+            failed = self.counts.failures + self.counts.full
             self._flushed.clear()
             self._wake.set()
             self._flushed.wait(left)
-            if self.counts.failures != failures:
+            if self.counts.failures + self.counts.full != failed:
                 break
         return not self.buffered
 
@@ -221,10 +223,14 @@ class Recorder:
             except Exception:
                 self._note_refusal()
 
-    def _note_outage(self) -> None:
-        self.counts.failures += 1
+    def _note_outage(self, error: Exception) -> None:
         self._outage += 1
-        logger.failure("Logged requests could not be enqueued; they are kept and tried again.")
+        if isinstance(error, QueueFull):
+            self.counts.full += 1
+            logger.warning("Logged requests are kept and tried again. %s", error)
+        else:
+            self.counts.failures += 1
+            logger.failure("Logged requests could not be enqueued; they are kept and tried again.")
 
     def _note_refusal(self) -> None:
         self.counts.refused += 1

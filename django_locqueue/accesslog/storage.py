@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, router, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.conf import access_log
@@ -64,6 +64,12 @@ def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[s
     locations.filter(overdue, pk__in=open_).update(requested_at=now)
     # No database tells which rows an insert that ignores conflicts inserted; those that bear this moment are ours.
     return sorted(locations.filter(pk__in=open_, requested_at=now).values_list("pk", flat=True))
+
+
+def withdraw_requests(prefixes: Iterable[str]) -> None:
+    """Let the next hits from these networks request their locations again."""
+    locations = Location.objects.using(router.db_for_write(Location)).filter(pk__in=prefixes)
+    locations.update(requested_at=F("requested_at") - max(LOCATE_AGAIN_AFTER, UNKNOWN_FOR))
 
 
 def to_row(hit: Hit) -> AccessLog:

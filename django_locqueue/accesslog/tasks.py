@@ -5,12 +5,12 @@ from typing import Any
 from django.db import router, transaction
 from django.utils import timezone
 
-from django_locqueue import task
+from django_locqueue import QueueFull, task
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address
-from django_locqueue.accesslog.storage import insert_hits, request_locations
+from django_locqueue.accesslog.storage import insert_hits, request_locations, withdraw_requests
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -52,11 +52,16 @@ def record_hits(hits: list[Any]) -> dict[str, int]:
 
     ``networks``: how many are to be located.
 
-    Rows, networks and ``locate`` tasks are one transaction: a network is never on record without its task.
+    Rows, networks and ``locate`` tasks are one transaction: a network is never on record without its task, unless the
+    queue is full; then the next hit from there asks for it again.
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
         good, bad = insert_hits(hits)
         networks = request_locations({row.prefix for row in good if row.prefix is not None}, timezone.now())
         if networks:
-            locate.enqueue_many([((prefix,), {}) for prefix in networks])
+            try:
+                locate.enqueue_many([((prefix,), {}) for prefix in networks])
+            except QueueFull:
+                withdraw_requests(networks)
+                networks = []
     return {"stored": len(good), "bad": bad, "networks": len(networks)}

@@ -12,10 +12,12 @@ from django.db.models import Count
 from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_locqueue import registry
 from django_locqueue.admin import moments, orderings
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -56,14 +58,19 @@ class QueueAdmin(PlainListAdmin):
         first = Task.objects.scheduled().order_by(*orderings.SCHEDULED).values_list("queue_name", flat=True)
         scheduled = Counter(first[: CAP + 1])
         is_cut = scheduled.total() > CAP
+        limits = registry.pending_limits()
         for queue in rows:
+            queue.limit_text = number_format(limits[queue.name], force_grouping=True) if queue.name in limits else ""
             queue.ready_text = capped_text(counts[f"ready {queue.name}"])
             queue.running_text = capped_text(counts[f"running {queue.name}"])
             queue.scheduled_text = capped_text(scheduled[queue.name]) + ("+" if is_cut else "")
 
     def get_list_display(self, request: Any) -> Any:
+        columns: tuple[str, ...] = self.list_display
+        if registry.pending_limits():
+            columns = (*columns, "limit_column")
         if not request.user.has_perm(PERMISSION):
-            return self.list_display
+            return columns
 
         @admin.display(description="", empty_value="")
         def buttons(queue: Any) -> Any:
@@ -74,7 +81,7 @@ class QueueAdmin(PlainListAdmin):
                 label,
             )
 
-        return (*self.list_display, buttons)
+        return (*columns, buttons)
 
     @admin.display(description=gettext_lazy("queue"))
     def name_column(self, queue: Queue) -> str:
@@ -99,6 +106,11 @@ class QueueAdmin(PlainListAdmin):
     @admin.display(description=gettext_lazy("running"))
     def running_column(self, queue: Any) -> str:
         return str(queue.running_text)
+
+    @admin.display(description=gettext_lazy("most waiting"), empty_value="–")
+    def limit_column(self, queue: Any) -> str | None:
+        """MAX_PENDING: past it, enqueue raises QueueFull."""
+        return queue.limit_text or None
 
     # -- changes
 

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
 
 from django_locqueue.policies.outcome import Kind, Outcome
+from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import Call
 from django_locqueue.worker.execution import Execution
@@ -41,9 +43,11 @@ class AsyncExecutor:
         self._steps(execution).end(execution, Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS))
 
     async def _run(self, steps: Executor, execution: Execution) -> Outcome:
-        # On a thread only what may use the database: receivers of signals, the errors of earlier tries, unique items.
+        # On a thread only what may use the database: receivers of signals, hooks, the errors of earlier tries, unique
+        # items.
         claimed = execution.claimed
-        if self.executor.is_heard or execution.is_chunk or claimed.attempt > 1 or holds_items(claimed):
+        uses_database = claimed.attempt > 1 or holds_items(claimed) or self._has_hooks(claimed)
+        if self.executor.is_heard or execution.is_chunk or uses_database:
             call = await sync_to_async(self._begin)(steps, execution)
         else:
             call = steps.begin(execution)
@@ -56,6 +60,12 @@ class AsyncExecutor:
         if execution.is_chunk:  # among the values may be errors
             return await sync_to_async(steps.normalise)(execution, call.plan.options, value)
         return steps.normalise(execution, call.plan.options, value)
+
+    def _has_hooks(self, claimed: Claimed) -> bool:
+        try:
+            return bool(self.executor.backend_of(claimed).hooks.after_claim)
+        except ImproperlyConfigured:
+            return False  # `begin` says it
 
     def _begin(self, steps: Executor, execution: Execution) -> Outcome | Call:
         self.between_tasks()

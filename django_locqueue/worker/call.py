@@ -10,6 +10,7 @@ from typing import Any
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition
+from django_locqueue.hooks import ClaimedTask, Hooks
 
 is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
@@ -19,6 +20,7 @@ class Plan:
     """What all tasks of a definition and a backend have in common.
 
     ``options``: the definition, if it has ours. ``function``: what a thread calls. ``timeout``: seconds it may take.
+    ``hooks``: of the backend.
     """
 
     definition: Any
@@ -28,6 +30,7 @@ class Plan:
     is_atomic: bool
     is_chunked: bool
     timeout: float | None
+    hooks: Hooks
 
     @classmethod
     def of(cls, definition: Any, backend: LocQueueBackend) -> "Plan":
@@ -44,18 +47,27 @@ class Plan:
             bool(options and options.atomic),
             bool(options and options.chunk),
             None if timeout == math.inf else timeout,
+            backend.hooks,
         )
 
 
 @dataclass(slots=True)
 class Call:
+    """``hooked``: what the hooks around the run get; None: there are none."""
+
     plan: Plan
     args: list[Any]
     kwargs: dict[str, Any]
+    hooked: ClaimedTask | None = None
 
     def __call__(self) -> Any:
-        return self.plan.function(*self.args, **self.kwargs)
+        if self.hooked is None:
+            return self.plan.function(*self.args, **self.kwargs)
+        return self.plan.hooks.around(self.hooked, partial(self.plan.function, *self.args, **self.kwargs))()
 
     async def awaited(self) -> Any:
         """Await the function, if it is a coroutine function."""
-        return await self.plan.definition.func(*self.args, **self.kwargs)
+        function = self.plan.definition.func
+        if self.hooked is None:
+            return await function(*self.args, **self.kwargs)
+        return await self.plan.hooks.around_async(self.hooked, partial(function, *self.args, **self.kwargs))()

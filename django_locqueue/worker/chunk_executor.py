@@ -23,7 +23,7 @@ class ChunkExecutor(Executor):
     """The executor's steps for a chunk. What concerns one member is left to ``single``, as if it ran alone."""
 
     def __init__(self, single: Executor) -> None:
-        super().__init__(single.backend, single.watch)
+        super().__init__(single.backend, single.watch, owns_connections=single.owns_connections)
         self.single = single
 
     def begin(self, execution: Execution) -> Outcome | Call:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, InterfaceError, OperationalError
 from django.utils import timezone
 
@@ -41,8 +42,8 @@ NOT_BEGUN_SECONDS = 1.0  # a task that could not even begin waits this long
 class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
-    ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled;
-    ``reported(execution)`` for each word that a task says of its progress.
+    ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled; ``reported``
+    for each word that a task says of its progress. ``owns_connections``: not where they are a test's.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Executor:
         backend: LocQueueBackend,
         watch: deadline.Watch = lambda execution: None,
         reported: Callable[[Execution], object] = lambda execution: None,
+        owns_connections: bool = True,
     ) -> None:
         self.backend = backend
+        self.owns_connections = owns_connections
         self._pid = os.getpid()
         self.store = backend.store
         self.watch = watch
@@ -109,7 +112,8 @@ class Executor:
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
         try:
-            close_cut_connections()
+            if self.owns_connections:
+                close_cut_connections()
             # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
             # with it.
             # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
@@ -118,7 +122,8 @@ class Executor:
         except BaseException as error:
             execution.outcome = self.fault(execution, error)
         self.end(execution, execution.outcome)
-        clean_connections()
+        if self.owns_connections:
+            clean_connections()
 
     def fault(self, execution: Execution, error: BaseException) -> Outcome:
         claimed = execution.claimed
@@ -157,6 +162,9 @@ class Executor:
             return self._unknown.outcome(self.store, claimed, error)
         except InvalidPayload as error:
             return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
+        except ImproperlyConfigured:
+            logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
+            return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         if claimed.terms is not None and (late := _expired(claimed)) is not None:
             return late
         definition, options = plan.definition, plan.options
@@ -175,6 +183,10 @@ class Executor:
                 # The task has not begun: it is not to blame, and not charged, for a database that is away.
                 logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        try:
+            hooked = plan.hooks.meet(claimed, definition, args, kwargs)
+        except BaseException as error:
+            return self.after_error(execution, options, error)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context and not plan.is_chunked:
@@ -190,7 +202,7 @@ class Executor:
             args = [context, *args]
         if execution.start_by is not None and time.monotonic() > execution.start_by:
             return Outcome(Kind.RELEASED)  # its rate counts it as begun before
-        return Call(plan, args, kwargs)
+        return Call(plan, args, kwargs, hooked)
 
     def _call(self, execution: Execution, call: Call) -> Any:
         try:
@@ -322,7 +334,8 @@ class Executor:
         if compat.is_heard(compat.task_finished, level):
             sender = type(self.backend_of(execution.claimed))
             send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
-            clean_connections()
+            if self.owns_connections:
+                clean_connections()
 
     def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
         if execution.began is None or outcome.by_request:  # its row knows the reason

@@ -37,6 +37,7 @@ from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.telling import tell
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.watchdog import Watchdog
 
@@ -383,24 +384,12 @@ class Worker:
     def _announce(self, execution: Execution) -> None:
         """Tell receivers, on the announcer's thread."""
         try:
-            self._tell(execution)
+            tell(self.executor, execution)
         finally:
             execution.outcome = None  # its error's traceback leads back to the execution: no ring
 
-    def _tell(self, execution: Execution) -> None:
-        outcome, claimed = execution.outcome, execution.claimed
-        sender = type(self.executor.backend_of(claimed))
-        if execution.written is None:
-            signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
-            return
-        self.executor.finish(execution)
-        signals.attempt_ended.send_robust(sender, claimed=claimed, outcome=outcome, seconds=execution.seconds)
-        if outcome is not None and (signal := _SIGNALS.get(outcome.kind)):
-            signal.send_robust(sender, claimed=claimed, outcome=outcome)
-
 
 _AGAIN = (Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED)
-_SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_cancelled}
 
 
 def _served(options: WorkerOptions) -> list[str]:

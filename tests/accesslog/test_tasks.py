@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
+from django_locqueue import QueueFull
 from django_locqueue.accesslog import recorder, storage, tasks
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address, network_prefix
@@ -153,6 +154,18 @@ def test_of_two_batches_at_once_one_requests_the_network(xdb, requested, kind):
         run(a_hit())
     assert len(others) == 1
     assert requested == []
+
+
+def test_where_the_queue_is_full_the_hits_are_kept_and_the_next_asks_for_their_network_again(xdb, monkeypatch):
+    def refuse(calls):
+        raise QueueFull("default", 1, 1, len(calls))
+
+    with monkeypatch.context() as full:
+        full.setattr(tasks, "locate", type("Full", (), {"enqueue_many": staticmethod(refuse)}))
+        assert run(a_hit(id="a", ip="49.65.250.1")) == {"stored": 1, "bad": 0, "networks": 0}
+    assert AccessLog.objects.count() == 1
+    assert run(a_hit(id="b", ip="49.65.250.2"))["networks"] == 1
+    assert run(a_hit(id="c", ip="49.65.250.3"))["networks"] == 0
 
 
 def test_storing_a_batch_takes_as_many_queries_as_storing_one(xdb, django_assert_num_queries):

@@ -241,6 +241,15 @@ def test_a_queue_says_how_much_waits_and_runs(root: Client, make_task: Any, work
     assert found == [("ready", "3"), ("scheduled", "2"), ("running", "1")]
 
 
+def test_a_queue_says_how_many_tasks_may_wait(root: Client, settings: Any) -> None:
+    Queue.objects.create(name="mail")
+    Queue.objects.create(name="other")
+    assert "limit_column" not in body_of(root, list_url("queue"))
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"MAX_PENDING": {"mail": 10_000}}}}
+    found = re.findall(r'class="field-limit_column">([^<]*)<', body_of(root, list_url("queue")))
+    assert found == ["10,000", "–"]
+
+
 def test_a_running_task_of_a_silent_worker_says_so(root: Client, make_task: Any, worker: Worker) -> None:
     make_task("running", worker=worker)
     assert "Worker lost" not in body_of(root, list_url("runningtask"))

@@ -148,6 +148,13 @@ def test_the_queues_with_ready_tasks_are_found_in_the_ready_index(store: Store):
     assert cheap(plan_of(store.ready_queues, "WITH RECURSIVE"), "locqueue_task_ready")
 
 
+def test_what_waits_in_a_queue_is_counted_in_the_indexes_of_ready_and_of_limited_tasks(store: Store):
+    put_many(500, "blocked", limit_key="c:shop", queue_name="queue 1")
+    plan = plan_of(lambda: store.count_pending("queue 1", 1000), "SELECT")
+    assert cheap(plan, "locqueue_task_ready")
+    assert cheap(plan, "locqueue_task_limited")
+
+
 def test_promotion_reads_the_scheduled_index(store: Store):
     assert cheap_enough(plan_of(lambda: store.promote(now=NOW), "SELECT"), "locqueue_task_scheduled")
 

@@ -1,0 +1,116 @@
+"""Back-pressure: a queue that holds ``MAX_PENDING`` tasks takes no more."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from django.core import checks
+from django.core.signals import setting_changed
+
+from django_locqueue.conf import did_you_mean
+from django_locqueue.exceptions import QueueFull
+from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.service import rest_after
+from django_locqueue.store import Call
+
+LOOK_SECONDS = 0.25
+_ID = "locqueue.E031"
+MOST_PENDING = 1_000_000  # to count so many takes a tenth of a second
+
+
+class PendingLimit:
+    """The limit of one queue, as this process knows it.
+
+    The database is asked at most every ``LOOK_SECONDS``, and no more than a twentieth of the time. Between two looks
+    the calls of this process are counted on top. So the queue is over its limit at most by what other processes enqueue
+    between two looks, and by what is not committed at a look.
+    """
+
+    def __init__(self, queue_name: str, limit: int) -> None:
+        self.queue_name = queue_name
+        self.limit = limit
+        self._pending = 0
+        self._admitted = 0  # ever
+        self._look_at = 0.0
+        self._lock = threading.Lock()
+
+    def admit(self, count: int, look: Callable[[str, int], int]) -> None:
+        """Count ``count`` calls that are about to be stored. Raises :class:`QueueFull` if the queue has no room for
+        all.
+
+        ``look(queue_name, most)`` asks the database.
+        """
+        self._look_if_due(look)
+        with self._lock:
+            if self._pending + count > self.limit:
+                raise QueueFull(self.queue_name, self.limit, self._pending, count)
+            self._pending += count
+            self._admitted += count
+
+    def _look_if_due(self, look: Callable[[str, int], int]) -> None:
+        with self._lock:
+            began = time.monotonic()
+            if began < self._look_at:
+                return
+            # One thread looks. The others go on with what is known, and none waits for the database under the lock.
+            self._look_at = began + LOOK_SECONDS
+            admitted = self._admitted
+        pending = look(self.queue_name, self.limit)
+        ended = time.monotonic()
+        with self._lock:
+            # What was admitted meanwhile may be in the count or not.
+            self._pending = pending + self._admitted - admitted
+            self._look_at = ended + max(LOOK_SECONDS, rest_after(ended - began))
+
+
+_limits: dict[tuple[str, str, int], PendingLimit] = {}
+
+
+def pending_limits(database: str, limits: Mapping[str, int]) -> dict[str, PendingLimit]:
+    """Return the limits by queue. One object each for the whole process: Django makes a backend for each thread."""
+    return {
+        queue_name: _limits.setdefault((database, queue_name, limit), PendingLimit(queue_name, limit))
+        for queue_name, limit in limits.items()
+    }
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "TASKS":
+        _limits.clear()
+
+
+setting_changed.connect(_forget)
+
+
+def admit(calls: Iterable[Call], limits: Mapping[str, PendingLimit], look: Callable[[str, int], int]) -> None:
+    """Raise :class:`QueueFull` if the calls would not fit. One whose time has not come is counted when it has."""
+    due = Counter(call.queue_name for call in calls if call.run_after is None)
+    for queue_name, count in due.items():
+        if (limit := limits.get(queue_name)) is not None:
+            limit.admit(count, look)
+
+
+def check_max_pending(where: str, limits: Any, queues: Collection[str]) -> Iterator[checks.CheckMessage]:
+    """System checks of ``MAX_PENDING``. ``queues``: those that the backend has; none: any."""
+    if not isinstance(limits, Mapping):
+        yield checks.Error(
+            f"{where} must be a dict of queues and numbers, got {limits!r}.",
+            hint='{"mail": 10_000}: so many tasks may wait in that queue.',
+            id=_ID,
+        )
+        return
+    for name, limit in limits.items():
+        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:
+            yield checks.Error(f"{where} must name queues, got {name!r}.", id=_ID)
+        elif queues and name not in queues:
+            yield checks.Error(
+                f"{where} names a queue that is not in QUEUES: {name!r}{did_you_mean(name, queues)}", id=_ID
+            )
+        elif not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_PENDING:
+            yield checks.Error(
+                f'{where}["{name}"] must be a whole number from 1 to {MOST_PENDING:,}, got {limit!r}.',
+                hint="A queue that is not named here has no limit.",
+                id=_ID,
+            )
