@@ -65,6 +65,11 @@ def hear_nothing() -> str:
     return "heard nothing"
 
 
+@task(chunk=2, chunk_wait=0)
+def compute_in_chunks(calls: list[Any]) -> None:
+    compute.func()
+
+
 @task
 async def wait_async() -> None:
     began.set()

@@ -1,6 +1,8 @@
 """Tasks under limits, and what they note of themselves."""
 
 import threading
+import time
+from pathlib import Path
 
 from django_locqueue import Retry, task
 
@@ -73,3 +75,10 @@ def pauses(context, seconds):
 @task(concurrency=1, rate_limit="1000/s")
 async def in_order_async(number):
     note(number)
+
+
+@task(rate_limit="25/s", rate_key="service")
+def call_service(path):
+    """Stand in for a call of a service that must not be called more often."""
+    with Path(path).open("a") as ledger:
+        ledger.write(f"{time.time():.6f} {threading.get_native_id()}\n")

@@ -74,3 +74,22 @@ def stay_at_first(ledger: str, seconds: float) -> None:
     if Path(ledger).read_text().splitlines().count("start") == 1:
         time.sleep(seconds)
     write_ledger(ledger, "end")
+
+
+@task(
+    unique=Unique("shop-{shop_id}", until="finished", on_conflict="merge"),
+    concurrency=1,
+    concurrency_key="shop-{shop_id}",
+)
+def sync_one_at_a_time(shop_id: int, item_ids: list[Any]) -> list[Any]:
+    return item_ids
+
+
+@task(unique=Unique("shop-{shop_id}"), concurrency=2, concurrency_key="shop-{shop_id}")
+def ship_two_at_once(shop_id: int) -> None:
+    """One waits, two run."""
+
+
+@task(unique=Unique("{prefix}"), chunk=10, chunk_wait=0)
+def locate_many(calls: list[Any]) -> None:
+    """Runs for many networks at once."""

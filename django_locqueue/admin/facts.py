@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from django_locqueue import registry
 from django_locqueue.admin import moments
+from django_locqueue.admin.limits import why_it_waits
 from django_locqueue.models import State
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
@@ -19,6 +20,8 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = [(_("Added"), _moment(task.enqueued_at))]
     if task.state == State.SCHEDULED:
         found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
+    if task.state == State.BLOCKED and (why := why_it_waits(task)):
+        found.append((_("Waits because"), why))
     if (present := registry.present_path(task.task_path)) != task.task_path:
         found.append((_("Runs as"), legible.line(present)))
     if task.unknown_since and not task.is_finished:

@@ -71,13 +71,13 @@ def problem_of(schedule: Schedule) -> str:
     try:
         rule_of(schedule.cron, schedule.every, schedule.timezone)
     except InvalidSchedule as error:
-        return legible.line(sentence(error))
+        return sentence(error)
     return legible.line(schedule.problem)
 
 
 def sentence(error: InvalidSchedule) -> str:
     """Return the message for who sees the field's name beside it."""
-    return f"{error.message[:1].upper()}{error.message[1:]}"
+    return legible.line(f"{error.message[:1].upper()}{error.message[1:]}")
 
 
 def facts_of(schedule: Schedule) -> list[tuple[str, Any]]:
@@ -86,8 +86,8 @@ def facts_of(schedule: Schedule) -> list[tuple[str, Any]]:
         (_("When"), legible.line(words(schedule.cron, schedule.every))),
         (_("Rule"), format_html("<code>{}</code>", legible.line(rule))),
         (_("Time zone"), legible.line(schedule.timezone)),
-        (_("Missed runs"), schedule.get_missed_display()),
-        (_("Source"), schedule.get_source_display()),
+        (_("Missed runs"), legible.line(schedule.get_missed_display())),
+        (_("Source"), legible.line(schedule.get_source_display())),
     ]
 
 

@@ -49,7 +49,10 @@ def _turn_on(request: Any, schedule: Schedule) -> tuple[str, bool]:
     try:
         plan = planned(schedule, store.now())
     except InvalidSchedule as error:
-        return _("“%(name)s” stays off: %(problem)s") % {"name": _name(schedule), "problem": error.message}, False
+        return _("“%(name)s” stays off: %(problem)s") % {
+            "name": _name(schedule),
+            "problem": legible.line(error.message),
+        }, False
     store.change_schedule(schedule.pk, {"enabled": True, "problem": "", "next_at": plan.next_at})
     return _("“%(name)s” is on.") % {"name": _name(schedule)}, True
 
@@ -204,7 +207,7 @@ class ScheduleAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("source"))
     def source_column(self, schedule: Schedule) -> Any:
-        return schedule.get_source_display()
+        return legible.line(schedule.get_source_display())
 
     # -- pages and changes
 

@@ -21,6 +21,7 @@ PAGES = (
     "locqueue.task",
     "locqueue.workflow",
     "locqueue.queue",
+    "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
     "locqueue_accesslog.accesslog",

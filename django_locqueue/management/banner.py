@@ -42,6 +42,7 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
     slots = f"{threads} thread{'' if threads.most == 1 else 's'}"
     yield f"  slots       {slots if processes == 1 else f'{processes} processes × {slots}'}"
     yield f"  waiting     {ready} ready, {scheduled} scheduled"
+    yield f"  schedules   {_schedules(store, options)}"
     if options.drain:
         yield "  stop        by itself when nothing is ready and nothing runs"
     else:
@@ -72,12 +73,17 @@ def most_pooled(connection: Any) -> int | None:
     return int(sizes.get("max_size") or sizes.get("min_size", POOL_SIZE))
 
 
+def is_migrated(connection: Any) -> bool:
+    """Whether the queue's tables are as this version wants them."""
+    executor = MigrationExecutor(connection)
+    wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
+    return not executor.migration_plan(wanted)
+
+
 def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> Iterable[str]:
     """Each with its cure. ``reloads``: the worker restarts when code changes."""
     connection = connections[store.alias]
-    executor = MigrationExecutor(connection)
-    wanted = [node for node in executor.loader.graph.leaf_nodes() if node[0].startswith("locqueue")]
-    if executor.migration_plan(wanted):
+    if not is_migrated(connection):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
     needed = ThreadRange.of(options.threads).most + OF_ITS_OWN
     if (most := most_pooled(connection)) is not None and most < needed:
@@ -131,6 +137,12 @@ def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:
     if options.exclude_queues:
         rows = {name: found.exclude(queue_name__in=options.exclude_queues) for name, found in rows.items()}
     return capped_counts(rows).values()
+
+
+def _schedules(store: Store, options: WorkerOptions) -> str:
+    rows = {name: store.schedules.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
+    counts = ", ".join(f"{capped_text(count)} {name}" for name, count in capped_counts(rows).items())
+    return counts if options.schedules and not options.drain else f"{counts}; other workers look after them"
 
 
 def _has_tasks(store: Store, name: str) -> bool:

@@ -47,7 +47,8 @@ def enqueue_slot(
         try:
             with store.transaction():
                 result = backend.enqueue(noted, call["args"], call["kwargs"])
-            run = Run(int(result.id), "")
+            task_id = int(result.id)  # 0: a hook has dropped the call, and the result says which
+            run = Run(task_id, "") if task_id else Run(None, result.errors[0].traceback)
         except (InterfaceError, OperationalError):
             raise
         except Exception as error:

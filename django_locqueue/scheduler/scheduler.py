@@ -86,7 +86,8 @@ class Scheduler(Service):
             try:
                 enqueued = self._serve(pk, now)
             except Error as error:
-                failed = error  # one that the database refuses holds up no other
+                if not self.store.is_transient(error):  # else it is looked at again in a moment
+                    failed = error  # and holds up no other
             else:
                 if enqueued:
                     self.on_enqueued()

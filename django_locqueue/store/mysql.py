@@ -1,6 +1,6 @@
 """MySQL 8 and MariaDB 10.6+. No RETURNING from UPDATE: rows are locked and read, then written by primary key."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from itertools import chain
@@ -50,11 +50,16 @@ class MySQLStore(Store):
 
     share_lock = "LOCK IN SHARE MODE"
 
-    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
+    def _insert_free(self, calls: Sequence[Call], *, is_first: bool) -> dict[str, Enqueued]:
+        # What is known to be held is not tried: the try would lock first the entry of the index and then the row, a
+        # claim and an outcome lock them the other way round, and the victim of the deadlock may be the caller.
+        held = set(self._holder_ids(map(lock_of, calls)).values()) if is_first else set()
         # One at a time: the id says whether a row was stored, LAST_INSERT_ID(0) makes it 0 where one was found. And not
         # INSERT alone, which takes a share lock on what it finds: two that then want more than that are a deadlock.
         stored = {}
         for call in calls:
+            if lock_of(call) in held:
+                continue
             sql, params = self._insert_sql([call])
             # In a transaction, or the row could have run, and be gone, when it is read.
             with nullcontext() if self._in_transaction else self.transaction():
@@ -67,8 +72,17 @@ class MySQLStore(Store):
         return stored
 
     def _holders(self, locks: Collection[str], *, to_change: bool) -> dict[str, Any]:
-        # What was found is locked already; only a read that locks sees it as it is, and not as our snapshot has it.
-        return super()._holders(locks, to_change=to_change or self._in_transaction)
+        if not (to_change or self._in_transaction):
+            return super()._holders(locks, to_change=False)
+        # Locked by their ids, see above; only what our snapshot does not have, by the index.
+        rows = self._holder_rows(locks).filter(pk__in=self._holder_ids(locks)).order_by("id").select_for_update()
+        found = {row.unique_lock: row for row in rows}
+        missing = set(locks) - found.keys()
+        return found | super()._holders(missing, to_change=True) if missing else found
+
+    def _holder_ids(self, locks: Iterable[str]) -> dict[int, str]:
+        rows = self.tasks.filter(unique_lock__in=list(locks)).values_list("pk", "unique_lock")
+        return {pk: lock for pk, lock in rows if lock is not None}
 
     def _claim_picked(self, picked: str, params: list[Any], owner: Owner, now: datetime | None) -> list[Claimed]:
         time, time_params = self.now_sql(now)

@@ -86,14 +86,14 @@ class PostgreSQLStore(Notifying):
     # A share lock, so that two who leave a call out for the same task do not wait for each other.
     share_lock = "FOR SHARE"
 
-    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
+    def _insert_free(self, calls: Sequence[Call], *, is_first: bool) -> dict[str, Enqueued]:
         if len(calls) > 1:
             # In the order of their locks: who stores the same ones waits, and there is no deadlock. Their ids, which
             # are the order of service, are drawn before.
             ids = self._draw_ids(len(calls))[0]
             with_ids = (call._replace(extra=(*call.extra, ("id", id))) for id, call in zip(ids, calls, strict=True))
             calls = sorted(with_ids, key=lock_of)
-        return super()._insert_free(calls)
+        return super()._insert_free(calls, is_first=is_first)
 
     def _keep_waiting(self, ids: set[int]) -> set[int]:
         while ids and self._in_transaction:

@@ -31,17 +31,22 @@ class UniqueEnqueuing(Enqueuing):
         # One call needs no transaction: nearly all are a single statement.
         with self.transaction() if len(calls) > 1 else nullcontext():
             placed: dict[int, Placed] = {}
+            looks = 0
             while waiting := [number for number in range(len(calls)) if number not in placed]:
                 first = {lock_of(calls[number]): number for number in reversed(waiting)}
-                stored = self._insert_free([calls[number] for number in sorted(first.values())])
+                looks += 1
+                stored = self._insert_free([calls[number] for number in sorted(first.values())], is_first=looks == 1)
                 for lock, enqueued in stored.items():
                     placed[first[lock]] = Placed(*enqueued, calls[first[lock]].args_kwargs)
                 if rest := {number: calls[number] for number in waiting if number not in placed}:
                     placed |= self._meet(rest, on_conflict, merge)
             return [placed[number] for number in range(len(calls))]
 
-    def _insert_free(self, calls: Sequence[Call]) -> dict[str, Enqueued]:
-        """Store those calls whose locks are free; return them by lock. Each has another lock."""
+    def _insert_free(self, calls: Sequence[Call], *, is_first: bool) -> dict[str, Enqueued]:
+        """Store those calls whose locks are free; return them by lock. Each has another lock.
+
+        ``is_first``: these calls were not met by others that held their locks and gave them up meanwhile.
+        """
         stored = {}
         load = self.load_time
         for start in range(0, len(calls), BATCH):
@@ -76,8 +81,11 @@ class UniqueEnqueuing(Enqueuing):
 
     def _holders(self, locks: Collection[str], *, to_change: bool) -> dict[str, Any]:
         """Return the tasks that hold the locks, each with the database's time ``at``; locked if they may be changed."""
-        rows = self.tasks.filter(unique_lock__in=locks).annotate(at=self.time(None)).order_by("unique_lock")
+        rows = self._holder_rows(locks).order_by("unique_lock")
         return {row.unique_lock: row for row in (rows.select_for_update() if to_change else rows)}
+
+    def _holder_rows(self, locks: Collection[str]) -> Any:
+        return self.tasks.filter(unique_lock__in=locks).annotate(at=self.time(None))
 
     def _keep_waiting(self, ids: set[int]) -> set[int]:
         """Let nobody start waiting tasks before our transaction has ended; return those that still wait."""

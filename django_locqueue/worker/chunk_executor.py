@@ -39,8 +39,8 @@ class ChunkExecutor(Executor):
         calls = [_chunk_call(member, call) for member, call in begun]
         _, first = begun[0]
         args: list[Any] = [calls]
+        execution.cancel_grace = self.single.cancel_grace  # with or without a context: its calls say whether to stop
         if first.plan.definition.takes_context:
-            execution.cancel_grace = self.single.cancel_grace
             args = [ChunkContext(execution=execution, store=self.store), calls]
         return replace(first, args=args, kwargs={})
 

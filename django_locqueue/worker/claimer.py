@@ -52,6 +52,7 @@ class Claimer:
         """Give up to ``limit`` ready tasks to the owner; fewer only if no more were found where it looked."""
         heard, self._heard = self._heard, None
         if self.scout.is_out:
+            self.limited.note(any_waits=True)  # nobody looks
             claimed = self.scout.claim_found(owner, limit, now)
             if len(claimed) < limit:
                 claimed += self._claim_behind_marks(owner, limit - len(claimed), now)
@@ -81,7 +82,7 @@ class Claimer:
 
     def _look(self, owner: Owner, limit: int, now: datetime | None) -> list[Claimed]:
         began = time.monotonic()
-        look = self.store.look()
+        look = self.store.look(now=now)
         self.limited.note(any_waits=look.is_limited)
         claimed = self.store.claim(
             owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, look=look, now=now

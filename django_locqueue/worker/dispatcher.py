@@ -1,6 +1,7 @@
 """Claims tasks for free slots, and a little ahead of them."""
 
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -23,6 +24,7 @@ MEASURE_SECONDS = 0.01
 MOST_AHEAD = 1000
 LONGEST_UNSTARTED_SECONDS = 0.25  # then a claimed task goes back: the pace has changed, and others may be free
 SUSPECT_SECONDS = 1.0  # for which a suspect goes back at most while another runs
+STORED_LOOK_SECONDS = 0.002
 SUSPECT_SPACING_SECONDS = 0.05  # between the returns of many that went back together
 
 
@@ -127,7 +129,7 @@ class Dispatcher(Service):
             endings.set_aside(self.store, announce=self.announce)
             self._met_damage = False
         is_growing = self._grow()
-        is_limited = self._claim_limited(owner, now)
+        limited = self._claim_limited(owner, now)
         room = self._room() if self._is_hungry() else 0
         if self.most_tasks is not None:
             room = min(room, self.most_tasks - self._taken)
@@ -137,42 +139,47 @@ class Dispatcher(Service):
             wait = GROW_SECONDS if is_growing else self.least if waits else IDLE_SECONDS
             return min(wait, self._limited_wait())
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0  # until the answer is there, and in the pool
+        found_nothing, self.found_nothing = limited is None or self.found_nothing, False  # until the same
         claimed = self.claimer.claim(owner, room, now)
         self._taken += len(claimed)
         self.pool.submit(self._one_suspect(claimed))
         self._reconcile_at = reconcile_at
         self.room.note(len(claimed), sum(map(self.pool.is_async, claimed)))
-        self.found_nothing = len(claimed) < room
+        self.found_nothing = found_nothing and len(claimed) < room
         self._remember({task.queue_name for task in claimed})
-        self._delay = self.least if claimed or is_limited else min(self._delay * 1.5, self.most)
+        self._delay = self.least if claimed or limited else min(self._delay * 1.5, self.most)
         if not self.found_nothing and self._is_loop_hungry():
             return 0.0  # this claim told that more of them are async
         return min(GROW_SECONDS if self._grow() else self._delay, self._limited_wait())
 
-    def _claim_limited(self, owner: Owner, now: datetime | None) -> bool:
-        """Claim tasks whose turn it is, for threads that are free or as good as free. Return whether there were any.
+    def _claim_limited(self, owner: Owner, now: datetime | None) -> int | None:
+        """Claim tasks whose turn it is, for threads that are free or as good as free; return how many.
+
+        None: there was no reason to look, or no room.
 
         Beside a backlog of others they get half of the room, so that neither waits for the end of the other.
         """
         limited = self.claimer.limited
         if limited.due_in > 0 or (room := self._limited_room()) <= 0:
-            return False
+            return None
         if self.claimer.has_backlog:
             self._odd ^= True
             room = (room + self._odd) // 2
         if self.most_tasks is not None:
             room = min(room, self.most_tasks - self._taken)
         if room <= 0:
-            return False
+            return None
         reconcile_at, self._reconcile_at = self._reconcile_at, 0.0
+        self.found_nothing = False
         claim = limited.claim(owner, room, now)
         tasks: list[Claimed | Chunk] = [*claim.tasks, *claim.chunks]
         self._taken += len(tasks)
         self.pool.submit(self._one_suspect(tasks), start_by=claim.start_by, first=True)
         self._reconcile_at = reconcile_at
         self.room.note(len(tasks), sum(map(self.pool.is_async, tasks)))
+        self.found_nothing = claim.count < room
         self._remember({task.queue_name for task in tasks})
-        return bool(tasks)
+        return claim.count
 
     def _limited_room(self) -> int:
         """As many as threads are free, or will be at once, as they end many tasks before the next are due."""
@@ -220,9 +227,17 @@ class Dispatcher(Service):
         least = min(max(running, default=0.0), SUSPECT_SECONDS)
         for place, task in enumerate(late, 1):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
+        if not running:
+            self._wait_until_stored({task.key for task in late})
         left = _without({task.key for task in late}, claimed)
         self._taken -= len(claimed) - len(left)
         return left
+
+    def _wait_until_stored(self, keys: set[Key]) -> None:
+        """Let it be written that these went back, before one begins that may kill us: it would be their last death."""
+        deadline = time.monotonic() + SUSPECT_SECONDS
+        while keys & self.ending() and time.monotonic() < deadline:
+            threading.Event().wait(STORED_LOOK_SECONDS)
 
     def _reconcile(self, owner: Owner) -> None:
         """Look at what this worker holds: after a claim that failed, and once in a lease.

@@ -152,16 +152,6 @@ class RunContext:
         """
         return self.execution.deadline
 
-    def results(self) -> Iterator[Any]:
-        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
-
-        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
-        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
-        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
-        ``await sync_to_async(list)(context.results())``.
-        """
-        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)
-
     def check(self) -> None:
         """Raise :class:`StopTask` when the task should stop. Let it pass: the queue knows what to do then."""
         if self.execution.stop_reason is not None:
@@ -193,3 +183,13 @@ class TaskContext(compat.TaskContext, RunContext):  # type: ignore[misc, type-ar
         """
         self.execution.report = report.with_metadata(self.execution.report, self.metadata)
         self.reported(self.execution)
+
+    def results(self) -> Iterator[Any]:
+        """Return what the tasks of the step before in its workflow returned, in the order of their calls.
+
+        Read from the database as one goes on, so that a group may be large. In the place of a task that did not succeed
+        there is a :class:`TaskFailed`; that is seen only where ``on_failure="run"``. Raises ValueError in a task that
+        comes after no other, and :class:`ResultsGone` at the end if some have been deleted. In an async task:
+        ``await sync_to_async(list)(context.results())``.
+        """
+        return get_store(self.execution.claimed.backend_alias).results_before(self.execution.claimed.id)

@@ -101,6 +101,7 @@ class Maintenance(Service):
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
+        self.store.prune_limits(now=now)
         ended = time.monotonic()
         self._next_prune = ended + max(PRUNE_SECONDS, rest_after(ended - began))
         return False

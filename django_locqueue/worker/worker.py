@@ -246,7 +246,9 @@ class Worker:
         if due is not None and due <= SUSPECT_SECONDS:
             self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
             return False
-        return not ready and not self.pool.busy and (turn is None or turn > LONGEST_TURN_SECONDS)
+        # Asked again: what it has claimed meanwhile we have not seen waiting.
+        is_idle = self.dispatcher.found_nothing and not self.pool.busy
+        return not ready and is_idle and (turn is None or turn > LONGEST_TURN_SECONDS)
 
     def _next_turn(self) -> float | None:
         wait = self.store.next_turn(queues=self.options.queues, exclude_queues=self.options.exclude_queues)

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
-from tests.admin.conftest import all_urls, list_url, task_url
+from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker
+from tests.admin.conftest import all_urls, list_url, schedule_url, task_url
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -57,6 +57,13 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
         error_message=evil,
         traceback=f"{evil}\n{evil}",
     )
+    call = {"args": [evil], "kwargs": {evil: evil}}
+    rule = {"cron": evil, "timezone": evil[:64], "problem": evil, "missed": evil[:4], "source": evil[:5]}
+    for enabled in (True, False):
+        schedule = Schedule.objects.create(
+            name=f"{enabled} {evil}", task_path=evil, args_kwargs=call, enabled=enabled, **rule
+        )
+        ScheduleRun.objects.create(schedule=schedule, slot=timezone.now(), problem=evil, started_by=evil)
     return tasks
 
 
@@ -90,6 +97,15 @@ def test_no_message_or_history_lets_it_through(evil: str, evil_tasks: dict[str, 
     response = root.post(task_url(evil_tasks["failed"], "retry"), follow=True)
     assert_harmless(response.content.decode())
     assert_harmless(root.get("/admin/").content.decode().replace("\u202e", ""))  # admin's own list of recent actions
+
+
+@pytest.mark.parametrize("what", ["run", "on", "off"])
+def test_changing_a_schedule_lets_nothing_through(evil_tasks: dict[str, Task], root: Client, what: str) -> None:
+    for schedule in Schedule.objects.all():
+        assert_harmless(root.post(schedule_url(schedule, what), follow=True).content.decode())
+        Schedule.objects.filter(pk=schedule.pk).update(source="admin")
+        page = root.get(schedule_url(schedule, "edit")).content.decode()
+        assert_harmless(page.replace("\u202e", ""))  # what is to be edited stands as it is
 
 
 def test_pausing_lets_nothing_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from django.utils import timezone
 
-from django_locqueue import compat, task
+from django_locqueue import Unique, compat, task
 from django_locqueue.models import State, Task
 from django_locqueue.policies.chunk import WAIT_SECONDS
 from django_locqueue.policies.outcome import Kind
@@ -88,3 +88,22 @@ def test_the_example_in_the_docs_runs(monkeypatch):
         (Kind.SUCCESSFUL, '"Xi\'an"'),
         (Kind.RETRIED, None),
     ]
+
+
+@pytest.mark.django_db
+def test_the_calls_of_a_chunk_can_be_unique():
+    definition = define(unique=Unique("{0}"))
+    first, again, other = (definition.enqueue(number) for number in (1, 1, 2))
+    assert (again.id, again.is_duplicate, other.id == first.id) == (first.id, True, False)
+    assert row(first).state == State.BLOCKED
+
+
+@pytest.mark.parametrize("options", [{"on_conflict": "merge"}, {"unique_items": "ids"}])
+def test_a_chunk_has_no_list_that_could_be_merged_or_trimmed(options):
+    with pytest.raises(compat.InvalidTask, match="need a function that names its list"):
+        define(unique=Unique("all", **options))
+
+
+@pytest.mark.django_db
+def test_what_expires_waits_for_a_chunk_too():
+    assert load_terms(row(define(expires=60).enqueue(1)).terms) == Terms(chunk=10, chunk_wait=0.5, expires=60.0)

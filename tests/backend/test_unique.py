@@ -8,8 +8,11 @@ from django.utils import timezone
 from django_locqueue import DuplicateTask, Unique, compat, task
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.models import State, Task
+from django_locqueue.policies.outcome import Kind
+from django_locqueue.store.serve import Owner
 from tests import tasks, unique_tasks
 from tests.running import our_backend, row
+from tests.store.rows import outcome
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +52,7 @@ def test_a_key_is_the_same_however_the_argument_is_passed():
 
 
 def test_a_first_call_is_one_statement(django_assert_num_queries):
-    with django_assert_num_queries(2 if our_backend().store.connection.vendor == "mysql" else 1):
+    with django_assert_num_queries(3 if our_backend().store.connection.vendor == "mysql" else 1):
         unique_tasks.ship.enqueue(7)
 
 
@@ -266,6 +269,42 @@ def test_of_many_what_takes_a_key_over_is_met_by_the_next():
     results = unique_tasks.sync_to_the_end.enqueue_many([((1, [n]), {}) for n in (1, 2)])
     assert [result.is_duplicate for result in results] == [False, True]
     assert row(results[0]).args_kwargs["args"] == [1, [1, 2]]
+
+
+# -- beside other options
+
+
+def test_under_a_limit_of_one_what_takes_a_key_over_waits_for_the_end():
+    store = our_backend().store
+    worker = store.register_worker("w", lease=60)
+    owner = Owner(worker.pk, worker.name)
+    first = unique_tasks.sync_one_at_a_time.enqueue(1, [1])
+    [running] = store.claim_limited(owner, 5).tasks
+    second = unique_tasks.sync_one_at_a_time.enqueue(1, [2])
+    assert unique_tasks.sync_one_at_a_time.enqueue(1, [3]).id == second.id
+    assert (running.id, store.claim_limited(owner, 5).tasks) == (int(first.id), [])
+    store.ack([(running, outcome(Kind.SUCCESSFUL))])
+    [follower] = store.claim_limited(owner, 5).tasks
+    assert (follower.id, row(second).args_kwargs["args"]) == (int(second.id), [1, [2, 3]])
+
+
+def test_a_limited_task_waits_once_and_runs_as_often_as_its_limit_allows():
+    store = our_backend().store
+    worker = store.register_worker("w", lease=60)
+    first = unique_tasks.ship_two_at_once.enqueue(1)
+    assert unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
+    assert row(first).state == State.BLOCKED
+    store.claim_limited(Owner(worker.pk, worker.name), 5)
+    assert not unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
+
+
+def test_the_calls_of_a_chunk_are_unique_by_the_names_that_they_pass():
+    first = unique_tasks.locate_many.enqueue(prefix="203.0.113.0/24")
+    results = unique_tasks.locate_many.enqueue_many(
+        [((), {"prefix": prefix}) for prefix in ("203.0.113.0/24", "198.51.100.0/24")]
+    )
+    assert [result.is_duplicate for result in results] == [True, False]
+    assert results[0].id == first.id
 
 
 # -- put back by a person

@@ -11,7 +11,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Store, notify, store_for
 from django_locqueue.store.notify import ANY, CHANNEL, Notifier
 from django_locqueue.store.serve import Owner
-from tests import tasks, unique_tasks
+from tests import limited_tasks, tasks, unique_tasks
 from tests.store.plans import Statements
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_notifier")]
@@ -272,6 +272,11 @@ def test_a_listening_connection_is_outside_the_pool(store, monkeypatch):
         assert listening.connection.info.get_parameters()["application_name"] == notify.LISTENER
     finally:
         listening.close()
+
+
+def test_a_task_that_waits_for_its_turn_is_told_as_such(ear):
+    limited_tasks.hourly.enqueue(1)
+    assert ear.heard() == [f"{notify.LIMITED}default"]
 
 
 def test_a_call_that_was_left_out_tells_nobody(store):

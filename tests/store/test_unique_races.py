@@ -109,23 +109,28 @@ def test_callers_of_the_same_keys_in_any_order_see_no_deadlock(failures):
 
 
 @pytest.mark.parametrize("is_atomic", [True, False], ids=["atomic", "autocommit"])
-def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, is_atomic):
+@pytest.mark.parametrize("definition", [unique_tasks.sync, unique_tasks.sync_to_the_end], ids=["started", "finished"])
+def test_lists_that_are_merged_at_once_lose_and_double_no_item(store, owner, definition, is_atomic):
     claimed: list[int] = []
-    produced = 0
+    ended = []
 
     def produce(number: int) -> None:
-        nonlocal produced
+        try:
+            produce_all(number)
+        finally:
+            ended.append(number)
+
+    def produce_all(number: int) -> None:
         for turn in range(ROUNDS):
             items = [number * 1000 + turn * 2, number * 1000 + turn * 2 + 1]
             if is_atomic:
                 with transaction.atomic():
-                    unique_tasks.sync.enqueue(1, items)
+                    definition.enqueue(1, items)
             else:
-                unique_tasks.sync.enqueue(1, items)
-        produced += 1
+                definition.enqueue(1, items)
 
     def consume() -> None:
-        while produced < PRODUCERS or Task.objects.ready().exists():
+        while len(ended) < PRODUCERS or Task.objects.ready().exists():
             for task in store.claim(owner, 5):
                 claimed.extend(Task.objects.get(pk=task.id).args_kwargs["args"][1])
                 store.ack([(task, outcome(Kind.SUCCESSFUL))])
@@ -157,6 +162,15 @@ def test_a_waiting_task_does_not_start_before_its_skipping_caller_has_committed(
         assert definition.enqueue("1").is_duplicate
         assert in_thread(lambda: store.claim(owner, 1)) == []
     assert [task.id for task in in_thread(lambda: store.claim(owner, 1))] == [int(first.id)]
+
+
+@pytest.mark.usefixtures("needs_row_locks")
+def test_a_limited_task_does_not_start_before_its_skipping_caller_has_committed(store, owner):
+    first = unique_tasks.ship_two_at_once.enqueue(1)
+    with transaction.atomic():
+        assert unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
+        assert in_thread(lambda: store.claim_limited(owner, 5)).tasks == []
+    assert [task.id for task in in_thread(lambda: store.claim_limited(owner, 5)).tasks] == [int(first.id)]
 
 
 @pytest.mark.usefixtures("needs_row_locks")

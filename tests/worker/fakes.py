@@ -104,7 +104,7 @@ class FakeStore:
     def is_transient(self, error):
         return "locked" in str(error)
 
-    def look(self):
+    def look(self, now=None):
         return Look([], is_limited=False)
 
     def claim(self, owner, limit, **options):

@@ -1,12 +1,14 @@
 """What ``runqueue`` says before it begins."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from django_locqueue.management import banner
-from django_locqueue.models import Queue
+from django_locqueue.models import Queue, Schedule
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.running import our_backend
@@ -48,6 +50,15 @@ def test_the_banner_counts_only_what_the_worker_serves():
     tasks.configured.enqueue()
     waiting = [line for line in banner.lines(our_backend().store, options(exclude=("mail",))) if "waiting" in line]
     assert waiting == ["  waiting     1 ready, 0 scheduled"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("changes", "more"), [({}, ""), ({"schedules": False}, "; other workers look after them")])
+def test_the_banner_counts_the_schedules(changes, more):
+    Schedule.objects.create(name="a", task_path="tests.tasks.add", every=10)
+    Schedule.objects.create(name="b", task_path="tests.tasks.add", every=10, enabled=False)
+    found = [line for line in banner.lines(our_backend().store, replace(options(), **changes)) if "schedules" in line]
+    assert found == [f"  schedules   1 on, 1 off{more}"]
 
 
 @pytest.mark.parametrize(

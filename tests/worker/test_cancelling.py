@@ -88,6 +88,25 @@ def test_a_task_that_cannot_be_interrupted_is_not_killed_and_ends_as_it_ends(ser
     assert row(result).state == State.SUCCESSFUL
 
 
+def test_a_chunk_is_interrupted_when_all_of_its_tasks_are_cancelled(serving, fast):
+    fast["CANCEL_GRACE_SECONDS"] = 0.05
+    first, second = cancelled_tasks.compute_in_chunks.enqueue_many([((), {}), ((), {})])
+    worker = serving(threads=1)
+    assert cancelled_tasks.began.wait(10)
+    first.cancel("wrong month")
+    worker.maintenance.wake()
+    [chunk] = worker.pool.executions
+    wait_until(lambda: chunk.members[0].stop_reason is not None)
+    assert (chunk.interrupt_at, row(second).state) == (None, State.RUNNING)
+    second.cancel("that too")
+    worker.maintenance.wake()
+    wait_until(lambda: row(first).is_finished and row(second).is_finished)
+    assert [(row(each).state, row(each).error_message) for each in (first, second)] == [
+        (State.CANCELLED, "wrong month"),
+        (State.CANCELLED, "that too"),
+    ]
+
+
 def test_an_interruption_does_not_meet_the_next_task(cancelling):
     cancelling(cancelled_tasks.compute)
     canary = tasks.add.enqueue(1, 2)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from django_locqueue import signals
-from django_locqueue.models import Limit, State, Task
+from django_locqueue import group, signals
+from django_locqueue.models import Limit, State, Task, Workflow
 from tests import chunked_tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
@@ -149,3 +149,14 @@ def test_the_context_of_a_chunk_gives_its_rate_back(serving):
     serving()
     wait_until(lambda: all_are(results, State.SUCCESSFUL))  # one an hour else
     assert {row(result).return_value for result in results} == {True}
+
+
+def test_the_step_of_a_workflow_may_run_in_chunks(serving):
+    calls = [chunked_tasks.answer.call("value", number) for number in range(3)]
+    workflow = group(calls).then(chunked_tasks.note.call("after")).enqueue()
+    serving()
+    wait_until(lambda: Workflow.objects.get(pk=int(workflow.id)).state == "successful")
+    assert [[call.args for call in calls] for calls in chunked_tasks.seen] == [
+        [["value", 0], ["value", 1], ["value", 2]],
+        [["after"]],
+    ]

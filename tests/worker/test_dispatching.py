@@ -216,6 +216,19 @@ def test_tasks_whose_worker_died_run_one_at_a_time_and_the_rest_comes_back_one_b
     ]
 
 
+def test_a_suspect_begins_when_it_is_stored_that_others_went_back(stage):
+    busy = []
+
+    def ending():
+        busy.append(stage.pool.busy)
+        return {claimed(2).key} if len(busy) < 3 else set()
+
+    stage.store.ready = suspects(1, 2)
+    stage.dispatcher.ending = ending
+    stage.dispatcher.run_once()
+    assert (busy, stage.pool.busy) == ([0, 0, 0], 1)
+
+
 def test_a_suspect_that_meets_one_which_runs_for_long_comes_back_after_as_long_again(stage, monkeypatch):
     stage.store.ready = suspects(1)
     stage.dispatcher.run_once()

@@ -65,22 +65,27 @@ class Command(BaseCommand):
             sys.exit(self._unavailable(self._backend(options["backend"]), error))
 
     def _wait_for_database(self, options: dict[str, Any]) -> None:
-        """Wait for a database that starts up beside us, and for its tables; one that stays away is told as ever."""
+        """Wait for a database that starts up beside us, and for all of its tables, which ``migrate`` makes bit by bit.
+
+        One that stays away is told as ever.
+        """
         seconds = options["wait_for_db"]
         if not 0 <= seconds < threading.TIMEOUT_MAX:
             raise CommandError(f"--wait-for-db must be 0 or more seconds, got {seconds}.")
         backend, end, told = self._backend(options["backend"]), time.monotonic() + seconds, False
         while seconds:
+            why = "not all migrations of the queue are applied"
             try:
-                backend.store.workers.exists()
-                return
-            except Error as error:
-                close_connections()
-                if time.monotonic() >= end:
+                if banner.is_migrated(connections[backend.database]):
                     return
-                if not told:
-                    self.stderr.write(f"Waiting up to {seconds:g} s for the database “{backend.database}”: {error}")
-                told = True
+            except Error as error:
+                why = str(error)
+            close_connections()
+            if time.monotonic() >= end:
+                return
+            if not told:
+                self.stderr.write(f"Waiting up to {seconds:g} s for the database “{backend.database}”: {why}")
+            told = True
             threading.Event().wait(WAIT_SECONDS)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,0 +1,113 @@
+"""The list of limits, and why a task waits under one."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_locqueue.admin import moments
+from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.admin.strip import MOST_QUEUES
+from django_locqueue.clock import DatabaseNow
+from django_locqueue.models import Limit, Queue, Task
+from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.policies import legible, masking
+from django_locqueue.policies.terms import Terms, load_terms
+from django_locqueue.store.limit_rows import rate_key, rate_of
+
+IN_LINE = ("queue_name", "limit_key", "-priority", "run_after", "id")
+PREFIX_LENGTH = 2  # r:, c:, k:
+
+
+def name_of(key: str) -> str:
+    """Return the name under which a person knows the limit."""
+    return legible.line(masking.mask_text(key[PREFIX_LENGTH:]))
+
+
+@admin.register(Limit)
+class LimitAdmin(PlainListAdmin):
+    empty = gettext_lazy("Limits appear here when a worker serves the first task under them.")
+    introduction = gettext_lazy("Rates and numbers of running tasks that tasks share, over all workers.")
+    ordering = ("key",)
+    list_display = ("name_column", "allowed_column", "running_column", "waiting_column", "next_column")
+
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).annotate(at=DatabaseNow())
+
+    def complete(self, rows: list[Any]) -> None:
+        keys = [limit.key for limit in rows]
+        running = Task.objects.running().filter(limit_key__in=keys).order_by()
+        counts = dict(running.values_list("limit_key").annotate(Count("pk"))) if rows else {}
+        # Lines are found by their queue first: the index is made for the workers.
+        queues = list(Queue.objects.order_by("name").values_list("name", flat=True)[:MOST_QUEUES])
+        lines = {key: Task.objects.limited().filter(queue_name__in=queues, limit_key=key) for key in keys}
+        waiting = capped_counts({key: line.order_by(*IN_LINE) for key, line in lines.items()})
+        for limit in rows:
+            limit.running = counts.get(limit.key, 0)
+            limit.waiting_text = capped_text(waiting[limit.key])
+
+    @admin.display(description=gettext_lazy("limit"))
+    def name_column(self, limit: Limit) -> str:
+        return name_of(limit.key)
+
+    @admin.display(description=gettext_lazy("allows"))
+    def allowed_column(self, limit: Limit) -> str:
+        at_once = _("%(count)s at once") % {"count": limit.concurrency} if limit.concurrency else ""
+        return ", ".join(filter(None, (at_once, limit.rate))) or "–"
+
+    @admin.display(description=gettext_lazy("running"))
+    def running_column(self, limit: Any) -> int:
+        return int(limit.running)
+
+    @admin.display(description=gettext_lazy("waiting"))
+    def waiting_column(self, limit: Any) -> str:
+        return str(limit.waiting_text)
+
+    @admin.display(description=gettext_lazy("next start"))
+    def next_column(self, limit: Any) -> Any:
+        if limit.paused_until is not None and limit.paused_until > limit.at:
+            return _("paused until %(time)s") % {"time": moments.whole(limit.paused_until)}
+        return moments.time_tag(limit.next_at) if limit.next_at is not None and limit.next_at > limit.at else "–"
+
+
+def why_it_waits(task: Any) -> str:
+    """Return what holds a task back that waits for its turn; empty for one that waits for something else."""
+    if task.limit_key is None:
+        return ""
+    try:
+        terms = load_terms(task.terms)
+    except (ValueError, TypeError):  # edited by hand
+        return ""
+    return (
+        _full(task, terms)
+        or _closed(terms)
+        or _("It is among the next of limit %(name)s.") % {"name": name_of(task.limit_key)}
+    )
+
+
+def _full(task: Any, terms: Terms) -> str:
+    if terms.concurrency is None:
+        return ""
+    running = Task.objects.running().filter(limit_key=task.limit_key).order_by().count()
+    if running < terms.concurrency:
+        return ""
+    values = {"name": name_of(task.limit_key), "running": running, "most": terms.concurrency}
+    return _("Limit %(name)s: %(running)s of %(most)s running.") % values
+
+
+def _closed(terms: Terms) -> str:
+    key, rate = rate_key(terms), rate_of(terms)
+    limit = Limit.objects.filter(pk=key).annotate(at=DatabaseNow()).first() if key and rate else None
+    if limit is None:
+        return ""
+    values = {"name": name_of(limit.key), "rate": str(rate)}
+    if limit.paused_until is not None and limit.paused_until > limit.at:
+        return _("Limit %(name)s: paused until %(time)s.") % {**values, "time": moments.whole(limit.paused_until)}
+    if limit.next_at is not None and limit.next_at > limit.at:
+        return _("Limit %(name)s: %(rate)s, the next start %(time)s.") % {
+            **values,
+            "time": moments.distance(limit.next_at, limit.at),
+        }
+    return ""

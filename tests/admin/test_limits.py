@@ -1,0 +1,70 @@
+"""The list of limits, and what the page of a task says of why it waits."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_locqueue.models import Limit, Queue
+from django_locqueue.policies.terms import Terms
+from tests.admin.conftest import list_url
+
+pytestmark = pytest.mark.django_db
+
+ONE = Terms(concurrency=1).dump()
+SLOW = Terms(rate_key="amap", rate_limit=1, rate_seconds=3600.0).dump()
+
+
+@pytest.fixture
+def text_of(root):
+    def text(url):
+        return " ".join(root.get(url).content.decode().split())
+
+    return text
+
+
+@pytest.fixture
+def why(make_task, text_of):
+    def why(**fields):
+        task = make_task("blocked", **fields)
+        return text_of(f"/admin/locqueue/task/{task.pk}/change/")
+
+    return why
+
+
+def test_a_task_that_waits_for_a_place_says_how_many_run(make_task, why):
+    make_task("running", limit_key="c:shop-1", terms=ONE)
+    assert "Limit shop-1: 1 of 1 running." in why(limit_key="c:shop-1", terms=ONE)
+
+
+def test_a_task_that_waits_for_its_rate_says_when_the_next_may_start(why):
+    Limit.objects.create(key="r:amap", next_at=timezone.now() + timedelta(minutes=30))
+    assert "Limit amap: 1/h, the next start in 29 minutes." in why(limit_key="r:amap", terms=SLOW)
+
+
+def test_a_task_whose_rate_is_paused_says_until_when(why):
+    Limit.objects.create(key="r:amap", paused_until=timezone.now() + timedelta(hours=1))
+    assert "Limit amap: paused until" in why(limit_key="r:amap", terms=SLOW)
+
+
+def test_a_task_that_nothing_holds_back_says_so(why):
+    assert "It is among the next of limit shop-1." in why(limit_key="c:shop-1", terms=ONE)
+
+
+@pytest.mark.parametrize("terms", ["nonsense", '{"concurrency":"x"}', "[]", None])
+def test_terms_that_were_edited_by_hand_break_no_page(why, terms):
+    assert "blocked" in why(limit_key="c:shop-1", terms=terms).lower()
+
+
+def test_the_list_says_what_is_allowed_and_how_many_run_and_wait(make_task, text_of):
+    Queue.objects.create(name="default")
+    Limit.objects.create(key="c:shop-1", concurrency=1)
+    Limit.objects.create(key="r:amap", rate="10/s", paused_until=timezone.now() + timedelta(hours=1))
+    make_task("running", limit_key="c:shop-1", terms=ONE)
+    for _ in range(3):
+        make_task("blocked", limit_key="c:shop-1", terms=ONE)
+    text = text_of(list_url("limit"))
+    for cell in ("shop-1", "1 at once", "amap", "10/s", "paused until"):
+        assert cell in text
+    assert re.search(r'field-running_column">1</td>\s*<td class="field-waiting_column">3</td>', text)
