@@ -11,6 +11,7 @@ from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH, SOON_SECONDS
 
 PRUNE_SECONDS = 60
+PRUNE_LIMITS_SECONDS = 3600  # they are kept for a day
 THOROUGH_SECONDS = 60.0  # between sweeps over all that is running
 LONG_SWEEP_SECONDS = 0.25  # then dead rows are in the way, and the next such sweep
 RARELY_SECONDS = 1800.0  # comes after as long: it looks for what nobody should have done
@@ -50,6 +51,7 @@ class Maintenance(Service):
         self.announce = announce
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = self._next_thorough = 0.0
+        self._next_limits = time.monotonic() + random.uniform(0, PRUNE_LIMITS_SECONDS)
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
 
     def run_once(self, now: datetime | None = None) -> float:
@@ -101,7 +103,9 @@ class Maintenance(Service):
         if pruned >= BATCH:
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
-        self.store.prune_limits(now=now)
+        if began >= self._next_limits:
+            self.store.prune_limits(now=now)
+            self._next_limits = began + PRUNE_LIMITS_SECONDS
         ended = time.monotonic()
         self._next_prune = ended + max(PRUNE_SECONDS, rest_after(ended - began))
         return False
