@@ -9,9 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import Call
+from django_locqueue.worker.call import Call, holds_items
 from django_locqueue.worker.execution import Execution
-from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor, holds_items
+from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
 
 
 class AsyncExecutor:

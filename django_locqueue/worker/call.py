@@ -10,7 +10,12 @@ from typing import Any
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition
+from django_locqueue.exceptions import InvalidPayload
 from django_locqueue.hooks import ClaimedTask, Hooks
+from django_locqueue.policies import expiry, payload
+from django_locqueue.policies.outcome import Outcome
+from django_locqueue.policies.terms import load_terms
+from django_locqueue.store import Claimed
 
 is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
@@ -71,3 +76,23 @@ class Call:
         if self.hooked is None:
             return await function(*self.args, **self.kwargs)
         return await self.plan.hooks.around_async(self.hooked, partial(function, *self.args, **self.kwargs))()
+
+
+def expired(claimed: Claimed) -> Outcome | None:
+    """Judge it at the first claim only: what is tried again has started in time."""
+    if claimed.attempt > 1:
+        return None
+    could_start = max(claimed.run_after, claimed.enqueued_at)
+    return expiry.expired(load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at)
+
+
+def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
+    try:
+        return payload.load_call(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidPayload(f"The stored arguments are damaged: {error}") from error
+
+
+def holds_items(claimed: Claimed) -> bool:
+    """Whether it may hold items of a list that are free from when it begins."""
+    return claimed.terms is not None and load_terms(claimed.terms).unique_items

@@ -23,14 +23,13 @@ from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.endings import send_finished
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, Retry, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
-from django_locqueue.policies import expiry, payload, retry
+from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.policies.terms import load_terms
 from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import Call, Plan, is_async
+from django_locqueue.worker.call import Call, Plan, expired, holds_items, is_async, load_call
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 from django_locqueue.worker.unknown import UnknownPaths
 
@@ -157,7 +156,7 @@ class Executor:
         claimed = execution.claimed
         try:
             plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
-            args, kwargs = _load_call(claimed.args_kwargs)
+            args, kwargs = load_call(claimed.args_kwargs)
         except UnknownTask as error:
             return self._unknown.outcome(self.store, claimed, error)
         except InvalidPayload as error:
@@ -165,7 +164,7 @@ class Executor:
         except ImproperlyConfigured:
             logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        if claimed.terms is not None and (late := _expired(claimed)) is not None:
+        if claimed.terms is not None and (late := expired(claimed)) is not None:
             return late
         definition, options = plan.definition, plan.options
         if holds_items(claimed):
@@ -365,11 +364,6 @@ class Executor:
             return claimed_result(claimed, definition)
 
 
-def holds_items(claimed: Claimed) -> bool:
-    """Whether it may hold items of a list that are free from when it begins."""
-    return claimed.terms is not None and load_terms(claimed.terms).unique_items
-
-
 _FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 
 
@@ -399,18 +393,3 @@ def _stopped(execution: Execution, error: StopTask) -> Outcome:
     if execution.stop_reason is StopReason.CANCELLED:
         return Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
     return Outcome(Kind.RELEASED)
-
-
-def _expired(claimed: Claimed) -> Outcome | None:
-    """Judge it at the first claim only: what is tried again has started in time."""
-    if claimed.attempt > 1:
-        return None
-    could_start = max(claimed.run_after, claimed.enqueued_at)
-    return expiry.expired(load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at)
-
-
-def _load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
-    try:
-        return payload.load_call(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidPayload(f"The stored arguments are damaged: {error}") from error
