@@ -29,9 +29,10 @@ def enqueue(
     """
     unique = definition.unique
     rule = _rule(definition)
-    for each in arguments:
-        rule.check(*each)  # now, and not at some later call that meets this one
     keys = [_key(definition, rule, *each) for each in arguments]
+    if rule.items is not None:
+        for each in arguments:
+            rule.list_in(*each)  # raises now, and not at some later call that meets this one
     if unique.unique_items is not None:
         placed = store.enqueue_items(list(map(partial(_itemised, rule), keys, arguments, calls)))
     else:

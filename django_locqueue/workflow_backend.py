@@ -3,12 +3,15 @@
 import logging
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from django_locqueue import compat, endings
 from django_locqueue.exceptions import WorkflowDoesNotExist
+from django_locqueue.hooks import Dropped
+from django_locqueue.pending_limit import admit
 from django_locqueue.result import new_result
 from django_locqueue.store import get_store
-from django_locqueue.workflow import Step
+from django_locqueue.workflow import Step, TaskCall
 from django_locqueue.workflow_result import WorkflowResult, workflow_result
 from django_locqueue.workflow_steps import name_of, stored_step
 
@@ -19,16 +22,22 @@ class WorkflowBackend:
     """To be mixed into the backend."""
 
     alias: str
+    pending_limits: Any
 
     def enqueue_workflow(self, steps: Sequence[Step]) -> WorkflowResult:
         """Store all tasks of a workflow, or none, in the caller's transaction if there is one; return its result.
 
-        Raises what :meth:`enqueue` raises, and ``InvalidTask`` for a definition that cannot be part of a workflow.
+        Hooks are asked about each call; what they drop is left out. Raises what :meth:`enqueue` raises, and
+        ``InvalidTask`` for a definition that cannot be part of a workflow, or where nothing is left of it.
         """
+        steps = [kept for step in steps if (kept := _asked(step)).calls]
+        if not steps:
+            raise compat.InvalidTask("Hooks have dropped every call of the workflow: there is nothing to store.")
+        store = get_store(self.alias)
         stored = [stored_step(self, step) for step in steps]
-        row, enqueued = get_store(self.alias).enqueue_workflow(
-            name_of([step for step, _ in stored]), self.alias, stored
-        )
+        if self.pending_limits:  # of later steps, as of what is delayed, each is counted when it waits
+            admit(stored[0][1], self.pending_limits, store.count_pending)
+        row, enqueued = store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             calls = (call for step in steps for call in step.calls)
             for call, each in zip(calls, enqueued, strict=True):
@@ -47,3 +56,16 @@ class WorkflowBackend:
     def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
         """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
         return any(endings.cancel_workflow(get_store(self.alias), int(workflow_id), reason))
+
+
+def _asked(step: Step) -> Step:
+    """Return the step as the hooks of its calls' backends want it stored."""
+    calls: list[TaskCall] = []
+    for call in step.calls:
+        hooks = getattr(call.definition.get_backend(), "hooks", None)
+        if hooks is None or not hooks.before_enqueue:
+            calls.append(call)
+        elif not isinstance(asked := hooks.ask(call.definition, call.args, call.kwargs), Dropped):
+            definition, args, kwargs = asked
+            calls.append(TaskCall(definition, tuple(args), kwargs))
+    return Step(tuple(calls), step.on_failure)

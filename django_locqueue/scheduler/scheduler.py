@@ -18,12 +18,11 @@ from django_locqueue.scheduler.planned import call_in, still_to_come
 from django_locqueue.scheduler.rule import rule_of
 from django_locqueue.scheduler.slots import due_slots
 from django_locqueue.scheduler.sync import sync
-from django_locqueue.service import Service
+from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Store
 
 logger = logging.getLogger("django_locqueue.scheduler")
 
-LOOK_SECONDS = 60.0  # it looks by itself this often, should nobody wake it
 NEAR_SECONDS = 0.2  # what is as near as this to the time it wakes at is what it wakes for
 TAKEN_SECONDS = 0.5  # until the next look where another worker is at what is due
 UNKNOWN_SECONDS = 60.0  # until a task that this version of the code does not know is looked for again
@@ -72,7 +71,7 @@ class Scheduler(Service):
             delay = self._next_slot_in(now)
             if delay is not None and delay <= 0:
                 return TAKEN_SECONDS
-        return LOOK_SECONDS if delay is None else min(LOOK_SECONDS, delay)
+        return IDLE_SECONDS if delay is None else min(IDLE_SECONDS, delay)
 
     def _next_slot_in(self, now: datetime | None) -> float | None:
         return self.store.next_slot_in(but=self._passed_over(), now=now)

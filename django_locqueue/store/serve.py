@@ -232,8 +232,9 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
                 ]
                 kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
+            written |= self._put_back_alike(ended, now)
             for task, outcome in ended:
-                if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row:
+                if task.key in written or (outcome.kind is Kind.SUCCESSFUL and outcome.keep_row):
                     continue  # written with its batch
                 if (state := self._record(task, outcome, now)) is not None:
                     written[task.key] = state
@@ -284,6 +285,26 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
             return state if self._forget(task, rows) else None
         error = _BY_REQUEST if outcome.by_request else _last_error(outcome)
         return state if rows.update(state=state, finished_at=time, worker=None, **unlocked(), **error) else None
+
+    def _put_back_alike(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> dict[Key, State]:
+        """Put those back together whose rows become alike: a backlog of tasks that nobody here knows.
+
+        Return what was written. The rest, one that was cancelled meanwhile for instance, is left to be written alone.
+        """
+        alike: dict[Any, list[Claimed]] = {}
+        for task, outcome in ended:
+            if outcome.columns and task.attempt == 1:
+                alike.setdefault((task.claim_no, outcome.delay, *outcome.columns.items()), []).append(task)
+        written: dict[Key, State] = {}
+        for (claim_no, delay, *columns), tasks in alike.items():
+            rows = self.by_key([task.id for task in tasks], State.RUNNING)
+            rows = rows.filter(claim_no=claim_no, cancel_requested=False).order_by("id").select_for_update()
+            if found := list(rows.values_list("pk", flat=True)):
+                changes = {**_untried(tasks[0]), **dict(columns), "state": State.SCHEDULED, "worker": None}
+                run_after = self.time(now) + timedelta(seconds=delay)
+                self.tasks.filter(pk__in=found).update(run_after=run_after, **changes)
+                written |= {(pk, claim_no): State.SCHEDULED for pk in found}
+        return written
 
     def _put_back(self, task: Claimed, outcome: Outcome, time: Any, **changes: Any) -> State | None:
         """Back to waiting. A task that was asked to stop meanwhile ends here instead, with the reason it was given."""

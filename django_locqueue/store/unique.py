@@ -15,8 +15,10 @@ from django_locqueue.exceptions import DuplicateTask
 from django_locqueue.models import WAITING, State, Task
 from django_locqueue.policies import unique
 from django_locqueue.store.base import repeated
-from django_locqueue.store.enqueue import BATCH, Enqueuing
+from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.values import Call, Enqueued, Placed
+
+BATCH = 100  # rows a statement: to split a text with thousands of parameters takes the driver longer than to store them
 
 Merge = Callable[[Any, str], Any]  # (the stored call, decoded; another as text) -> what has the items of both, or None
 

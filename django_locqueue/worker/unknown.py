@@ -49,7 +49,8 @@ class UnknownPaths:
         """Return what follows for a task. Times are the database's, those of the claims that met it."""
         met = claimed.last_attempted_at
         try:
-            since = store.unknown_since(claimed.id) or met
+            # The first claim ever needs no look: of a backlog it is the first pass that takes long.
+            since = met if claimed.claim_no == 1 else store.unknown_since(claimed.id) or met
         except Error:
             logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
             return Outcome(Kind.RELEASED, delay=unknown.FIRST_SECONDS)

@@ -7,7 +7,7 @@ from asgiref.sync import async_to_sync
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
-from django_locqueue import compat
+from django_locqueue import chain, compat, group
 from django_locqueue.hooks import NewCall
 from django_locqueue.models import Task
 from tests import hooks, tasks
@@ -183,3 +183,12 @@ def test_hooks_must_be_a_list(settings, value):
 def test_hooks_that_can_be_used_pass_the_checks(with_hooks):
     with_hooks("Noting", "NotingAsync", "NotingBoth")
     assert [each for each in checks.run_checks() if each.id == "locqueue.E032"] == []
+
+
+def test_hooks_are_asked_about_each_call_of_a_workflow(with_hooks):
+    with_hooks("DropOdd")
+    steps = [tasks.add.call(1), group(tasks.add.call(number) for number in range(4)), tasks.add.call(6)]
+    result = chain(*steps).enqueue()
+    assert (result.steps, [row.args_kwargs["args"] for row in result.tasks]) == (2, [[0], [2], [6]])
+    with pytest.raises(compat.InvalidTask, match="dropped every call"):
+        chain(tasks.add.call(1), tasks.add.call(3)).enqueue()

@@ -8,7 +8,7 @@ from django.core import checks
 from django.db import transaction
 from django.utils import timezone
 
-from django_locqueue import QueueFull, pending_limit, registry
+from django_locqueue import QueueFull, group, pending_limit, registry
 from django_locqueue.models import Task
 from tests import tasks
 from tests.running import in_thread, our_backend
@@ -155,3 +155,10 @@ def test_a_limit_of_a_queue_that_the_backend_does_not_have_is_a_system_check_err
 def test_right_limits_pass_the_checks(with_limit):
     with_limit({"mail": 10_000})
     assert [each for each in checks.run_checks() if each.id == "locqueue.E031"] == []
+
+
+def test_the_first_step_of_a_workflow_needs_room(with_limit):
+    with_limit({"default": 2})
+    with pytest.raises(QueueFull):
+        group(tasks.add.call(number) for number in range(3)).enqueue()
+    assert group(tasks.add.call(number) for number in range(2)).then(tasks.add.call(3)).enqueue().total == 3

@@ -11,7 +11,8 @@ from django.utils import timezone
 from django_locqueue import compat
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.scheduler import enqueuing
-from django_locqueue.scheduler.scheduler import LOOK_SECONDS, Scheduler
+from django_locqueue.scheduler.scheduler import Scheduler
+from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.store.schedules import PRUNED_EVERY, RUNS_KEPT
 from tests import tasks
 from tests.running import our_backend
@@ -93,7 +94,7 @@ def definition(path):
 
 def test_a_schedule_that_is_off_does_not_run(scheduler, make_schedule):
     make_schedule(enabled=False)
-    assert scheduler.run_once() == LOOK_SECONDS
+    assert scheduler.run_once() == IDLE_SECONDS
     assert tasks_stored() == 0
 
 
@@ -103,12 +104,13 @@ def test_one_that_was_switched_on_without_a_next_slot_gets_one_and_misses_none(s
     assert (fresh(schedule).next_at, tasks_stored()) == (minutes_ago(-1), 0)
 
 
-def test_an_idle_scheduler_asks_one_thing_a_minute(scheduler, make_schedule):
-    make_schedule(next_at=minutes_ago(-60), cron="0 3 1 1 *")
-    scheduler.run_once()
+def test_it_sleeps_until_the_next_slot(scheduler, make_schedule):
+    make_schedule(next_at=minutes_ago(-30), cron="0 3 1 1 *")
     with CaptureQueriesContext(connection) as queries:
-        assert scheduler.run_once() == LOOK_SECONDS == 60
-    assert len(queries) == 1
+        scheduler.run_once()
+        before = len(queries)
+        assert 28 * 60 < scheduler.run_once() <= 30 * 60
+    assert len(queries) - before == 1
 
 
 class TestLook:
@@ -217,6 +219,26 @@ class TestC4:
         assert fresh(schedule).problem == "LookupError: no room"
         assert fresh(schedule).next_at > now()
         assert ScheduleRun.objects.filter(task_id=None, problem="LookupError: no room").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"MIDDLEWARE": ["tests.hooks.DropOdd"]}, "dropped by tests.hooks.DropOdd before it was enqueued"),
+        ({"MIDDLEWARE": ["tests.hooks.Refuse"]}, "PermissionError: not at night"),
+        ({"MAX_PENDING": {"default": 1}}, "QueueFull: "),
+    ],
+)
+def test_a_call_that_a_hook_or_a_full_queue_refuses_is_noted_for_its_slot(make_schedule, settings, options, said):
+    tasks.add.enqueue(1)
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
+    schedule = make_schedule(args_kwargs={"args": [1], "kwargs": {}})
+    Scheduler(our_backend().store).run_once()
+    assert tasks_stored() == 1
+    run = ScheduleRun.objects.get()
+    assert (run.task_id, fresh(schedule).enabled) == (None, True)
+    assert run.problem.startswith(said)
+    assert fresh(schedule).problem == run.problem
 
 
 class TestC6:

@@ -1,5 +1,6 @@
 """Ack: what each outcome writes, and that only the claim's owner may write it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -354,3 +355,37 @@ def test_a_cancelled_task_that_is_not_kept_leaves_nothing_where_it_would_wait(st
     assert store.ack([(task, outcome(kind, keep_row=False))]) == {task.key: "cancelled"}
     assert not Task.objects.exists()
     assert not TaskAttempt.objects.exists()
+
+
+UNKNOWN = {"unknown_since": NOW, "error_class": "django_locqueue.exceptions.UnknownTask", "error_message": "not here"}
+
+
+def test_many_that_go_back_alike_are_two_statements(store: Store, owner: Owner, django_assert_max_num_queries: Any):
+    tasks = [running(store, owner) for _ in range(20)]
+    with django_assert_max_num_queries(4):
+        written = store.ack([(task, outcome(Kind.RELEASED, delay=10, columns=UNKNOWN)) for task in tasks], now=NOW)
+    assert written == {task.key: "scheduled" for task in tasks}
+    wanted = {**UNKNOWN, "attempt": 0, "worker_ids": "", "started_at": None, "worker_id": None}
+    for task in tasks:
+        stored = row(task.id)
+        assert {name: stored[name] for name in wanted} == wanted
+        assert stored["run_after"] == NOW + timedelta(seconds=10)
+
+
+def test_of_those_the_cancelled_ends_and_the_lost_is_refused(store: Store, owner: Owner):
+    back, cancelled, lost, tried = (running(store, owner, max_attempts=3) for _ in range(4))
+    store.cancel([cancelled.id], "not needed")
+    store.ack([(tried, outcome(Kind.RETRIED))])
+    (tried,) = store.claim(owner, 1, queues=["own"])
+    late = lost._replace(claim_no=lost.claim_no - 1)
+    written = store.ack(
+        [(task, outcome(Kind.RELEASED, delay=10, columns=UNKNOWN)) for task in (back, cancelled, late, tried)]
+    )
+    assert written == {back.key: "scheduled", cancelled.key: "cancelled", tried.key: "scheduled"}
+    assert [state(task.id) for task in (back, cancelled, lost, tried)] == [
+        "scheduled",
+        "cancelled",
+        "running",
+        "scheduled",
+    ]
+    assert (row(tried.id)["attempt"], row(cancelled.id)["error_message"]) == (1, "not needed")

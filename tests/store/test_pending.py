@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_locqueue.store import Store, pending, store_for
+from django_locqueue.store import Store, store_for
 from tests.store.rows import put_many
 
 pytestmark = pytest.mark.django_db
@@ -45,12 +45,3 @@ def test_it_is_counted_no_further_than_asked_for(store: Store) -> None:
     put_many(8, "ready")
     put_many(8, "blocked", limit_key="c:shop")
     assert store.count_pending("default", 5) == 5
-
-
-def test_of_the_limited_tasks_of_all_queues_only_the_first_are_looked_at(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pending, "BLOCKED_LOOKED_AT", 4)
-    put_many(3, "blocked", limit_key="a", queue_name="mail")
-    put_many(5, "blocked", limit_key="b")
-    assert store.count_pending("default", 2) == 1

@@ -212,6 +212,11 @@ def test_every_other_outcome_walks_the_primary_key(store: Store, tasks: list[Cla
     assert by_primary_key(lambda: store.ack([(tasks[0], outcome(kind, delay=1))]))
 
 
+def test_a_batch_that_nobody_knows_walks_the_primary_key(store: Store, tasks: list[Claimed]):
+    unknown = outcome(Kind.RELEASED, delay=1, columns={"unknown_since": NOW})
+    assert by_primary_key(lambda: store.ack([(task, unknown) for task in tasks]))
+
+
 def test_a_success_that_is_not_kept_walks_the_primary_key(store: Store, tasks: list[Claimed]):
     assert by_primary_key(lambda: store.ack([(tasks[0], outcome(Kind.SUCCESSFUL, keep_row=False))]))
 

@@ -16,7 +16,7 @@ from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.dispatcher import Dispatcher
 from django_locqueue.worker.execution import Execution
-from tests import tasks
+from tests import limited_tasks, tasks
 from tests.admin.conftest import LISTS, list_url
 from tests.running import our_backend, perform, row
 from tests.store.damage import DAMAGES, damage
@@ -206,3 +206,12 @@ def test_a_row_that_breaks_a_constraint_is_mended_to_be_failed(store):
 def sql(statement: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement)
+
+
+@pytest.mark.parametrize("terms", ["nonsense", "[]", '{"concurrency":"many"}', '{"rate_key":"r","rate_limit":-1}'])
+def test_a_limited_task_with_terms_that_nobody_wrote_is_failed_and_holds_up_no_other(store, terms):
+    damaged, sound = (int(limited_tasks.in_order.enqueue(1, number=number).id) for number in range(2))
+    other = int(limited_tasks.hourly.enqueue(1).id)
+    Task.objects.filter(pk=damaged).update(terms=terms)
+    assert {task.id for task in serve(store)} == {sound, other}
+    assert Task.objects.get(pk=damaged).error_message.startswith("This row cannot be claimed: ")
