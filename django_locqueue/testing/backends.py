@@ -26,6 +26,8 @@ from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
 from django_locqueue.testing.interrupter import Interrupter
 from django_locqueue.worker.call import Call
+from django_locqueue.worker.chunk_execution import ChunkExecution
+from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
 
@@ -89,7 +91,10 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
         interrupter = Interrupter()
         executor = _RowlessExecutor(self, watch=interrupter, owns_connections=False)
         execution = Execution(self._claimed(task, text, result), result=result)
-        executor.run(execution)
+        if executor.runs_in_chunks(task.module_path):
+            ChunkExecutor(executor).run(ChunkExecution(execution.claimed, members=[execution]))
+        else:
+            executor.run(execution)
         interrupter.cancel()
         outcome = execution.outcome or Outcome(Kind.RELEASED)
         if isinstance(outcome.exception, KeyboardInterrupt):

@@ -201,3 +201,11 @@ def test_an_atomic_task_that_returns_keeps_its_work(immediate):
 def test_no_row_is_written(immediate):
     tasks.add.enqueue(1)
     assert not Task.objects.exists()
+
+
+def test_the_immediate_one_runs_a_call_of_a_chunk_as_a_chunk_of_one(immediate):
+    sample_tasks.ran.clear()
+    good, odd = (sample_tasks.note_many.enqueue(number) for number in (2, 3))
+    assert sample_tasks.ran == [[2], [3]]
+    assert good.return_value == 2
+    assert odd.errors[0].exception_class_path == "builtins.ValueError"
