@@ -55,7 +55,7 @@ class LimitAdmin(PlainListAdmin):
     @admin.display(description=gettext_lazy("allows"))
     def allowed_column(self, limit: Limit) -> str:
         at_once = _("%(count)s at once") % {"count": limit.concurrency} if limit.concurrency else ""
-        return ", ".join(filter(None, (at_once, limit.rate))) or "–"
+        return ", ".join(filter(None, (at_once, legible.line(limit.rate)))) or "–"
 
     @admin.display(description=gettext_lazy("running"))
     def running_column(self, limit: Any) -> int:

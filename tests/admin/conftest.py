@@ -132,7 +132,7 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
-    workflow_id = tasks["member"].workflow_id
-    urls += [list_url("workflow"), list_url("workflow", f"{workflow_id}/change/")]
-    urls.append(list_url("task", f"?workflow={workflow_id}"))
+    urls += [list_url("limit"), list_url("workflow")]
+    for workflow in Workflow.objects.all():
+        urls += [list_url("workflow", f"{workflow.pk}/change/"), list_url("task", f"?workflow={workflow.pk}")]
     return urls + [task_url(task) for task in tasks.values()]

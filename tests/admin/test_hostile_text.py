@@ -9,7 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker
+from django_locqueue.models import Limit, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
+from django_locqueue.policies.terms import Terms
 from tests.admin.conftest import all_urls, list_url, schedule_url, task_url
 
 EVIL = [
@@ -43,10 +44,18 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
         "error_message": evil,
         "backend_alias": evil,
         "unique_key": evil,
+        "progress_message": evil,
+        "metadata": {evil: evil},
+        "workflow_id": Workflow.objects.create(
+            name=evil, plan=[[evil, 1], [evil, 2]], steps=2, tasks_total=9, broken=9, failed=9, cancelled=9
+        ).pk,
     }
+    Limit.objects.create(key=f"r:{evil}", concurrency=1, rate=evil)
     tasks = {state: make_task(state, **fields) for state in ("scheduled", "ready", "failed", "cancelled")}
     tasks["successful"] = make_task("successful", **fields | {"attempt": 2, "return_value": {evil: evil}})
-    tasks["running"] = make_task("running", **fields | {"worker": worker})
+    tasks["running"] = make_task("running", **fields | {"worker": worker, "progress": 0.5})
+    limited = {"limit_key": f"r:{evil}", "terms": Terms(rate_key=evil, rate_limit=1, rate_seconds=1.0).dump()}
+    tasks["blocked"] = make_task("blocked", **fields | limited)
     TaskAttempt.objects.create(
         task=tasks["failed"],
         number=1,
@@ -67,16 +76,16 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
     return tasks
 
 
-def assert_harmless(body: str) -> None:
+def assert_harmless(body: str, url: str = "") -> None:
     for text in TESTS_OWN:
-        assert text not in body
+        assert text not in body, f"{url}: …{body[max(0, body.find(text) - 200) :][:300]}…"
 
 
 def test_no_page_lets_it_through(evil_tasks: dict[str, Task], root: Client) -> None:
     for url in all_urls(evil_tasks):
         response = root.get(url)
         assert response.status_code == 200, url
-        assert_harmless(response.content.decode())
+        assert_harmless(response.content.decode(), url)
 
 
 def test_no_filter_or_search_lets_it_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:
