@@ -161,6 +161,7 @@ class Hooks:
             hook.after_claim for _, hook in made if hasattr(hook, "after_claim")
         ]
         self.around_run: list[Any] = [hook for _, hook in made if hasattr(hook, "around_run")]
+        self.has_run_hooks = bool(self.after_claim or self.around_run)
 
     def ask(
         self, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -187,8 +188,6 @@ class Hooks:
         self, claimed: Claimed, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> ClaimedTask | None:
         """Show a claimed task to the hooks. Return what those around its run get; None if there are none."""
-        if not self.after_claim and not self.around_run:
-            return None
         task = ClaimedTask.of(claimed, definition, args, kwargs)
         for after_claim in self.after_claim:
             after_claim(task)

@@ -211,6 +211,8 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         """
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
         ended = sorted(ended, key=_key)
+        if all(_is_plain(task, outcome) for task, outcome in ended):
+            return dict.fromkeys(self._ack_successful(ended, now), State.SUCCESSFUL) if ended else {}
         if reports := [(task.key, outcome.report) for task, outcome in ended if outcome.report is not None]:
             with self.transaction():  # one lock over both, so that no earlier word of the task comes in between
                 self._locked_workflows(task.workflow_id for task, _ in ended)  # before any of their tasks
@@ -219,18 +221,14 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         return self._ack(ended, now)
 
     def _ack(self, ended: Sequence[tuple[Claimed, Outcome]], now: datetime | None) -> dict[Key, State]:
-        kept = [(task, outcome) for task, outcome in ended if outcome.kind is Kind.SUCCESSFUL and outcome.keep_row]
-        in_workflows = {task.workflow_id for task, _ in ended if task.workflow_id is not None}
-        if len(kept) == len(ended) and not in_workflows:
-            return dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
         with self.transaction():
-            workflows = self._locked_workflows(in_workflows)
+            workflows = self._locked_workflows({task.workflow_id for task, _ in ended})
             if workflows:  # the next step needs the results, also those that nobody wants to keep
                 ended = [
                     (task, outcome._replace(keep_row=True) if task.workflow_id in workflows else outcome)
                     for task, outcome in ended
                 ]
-                kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
+            kept = [each for each in ended if each[1].kind is Kind.SUCCESSFUL and each[1].keep_row]
             written = dict.fromkeys(self._ack_successful(kept, now), State.SUCCESSFUL) if kept else {}
             written |= self._put_back_alike(ended, now)
             for task, outcome in ended:
@@ -335,6 +333,12 @@ _order = attrgetter("order")
 
 def _key(ended: tuple[Claimed, Outcome]) -> int:
     return ended[0].id
+
+
+def _is_plain(task: Claimed, outcome: Outcome) -> bool:
+    """Whether all that is to be written is the success itself."""
+    is_kept = outcome.kind is Kind.SUCCESSFUL and outcome.keep_row
+    return is_kept and outcome.report is None and task.workflow_id is None
 
 
 _ATTEMPT_OUTCOMES = {

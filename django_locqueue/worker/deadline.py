@@ -32,14 +32,14 @@ def call(execution: Execution, call: Call, watch: Watch) -> Any:
     """
     if call.plan.is_async:
         return async_to_sync(perform)(execution, call, watch)
-    execution.interruptible = Interruptible()
+    interruptible = execution.interruptible = Interruptible()
     execution.interrupt = watch
     if call.plan.timeout is not None:
         begin(execution, call.plan.timeout, watch)
-    if execution.stop_reason is StopReason.CANCELLED:
+    if execution.stop_reason is not None and execution.stop_reason is StopReason.CANCELLED:
         raise StopTask(execution.stop_reason)
     try:
-        return execution.interruptible.call(call)
+        return interruptible.call(call)
     except TaskTimeout as error:
         if error.seconds is None:  # as it comes into the thread: a bare class
             error.seconds = execution.timeout

@@ -164,15 +164,9 @@ class Executor:
         except ImproperlyConfigured:
             logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        if claimed.terms is not None and (late := expired(claimed)) is not None:
-            return late
+        if claimed.terms is not None and (end := self._by_its_terms(claimed)) is not None:
+            return end
         definition, options = plan.definition, plan.options
-        if holds_items(claimed):
-            try:
-                self.store.free_items(claimed.id)
-            except Error:
-                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
         # A result is a tenth of a tiny task's time, so it is made only where somebody will see it.
         if is_heard or definition.takes_context or (options and callable(options.backoff)):
@@ -182,10 +176,12 @@ class Executor:
                 # The task has not begun: it is not to blame, and not charged, for a database that is away.
                 logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        try:
-            hooked = plan.hooks.meet(claimed, definition, args, kwargs)
-        except BaseException as error:
-            return self.after_error(execution, options, error)
+        hooked = None
+        if plan.hooks.has_run_hooks:
+            try:
+                hooked = plan.hooks.meet(claimed, definition, args, kwargs)
+            except BaseException as error:
+                return self.after_error(execution, options, error)
         if is_heard:
             compat.task_started.send_robust(type(self.backend_of(claimed)), task_result=execution.result)
         if definition.takes_context and not plan.is_chunked:
@@ -202,6 +198,18 @@ class Executor:
         if execution.start_by is not None and time.monotonic() > execution.start_by:
             return Outcome(Kind.RELEASED)  # its rate counts it as begun before
         return Call(plan, args, kwargs, hooked)
+
+    def _by_its_terms(self, claimed: Claimed) -> Outcome | None:
+        """Return the end of a task that comes too late; None: it may begin, and its items are free."""
+        if (late := expired(claimed)) is not None:
+            return late
+        if holds_items(claimed):
+            try:
+                self.store.free_items(claimed.id)
+            except Error:
+                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
+                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        return None
 
     def _call(self, execution: Execution, call: Call) -> Any:
         try:

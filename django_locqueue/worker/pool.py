@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
+from typing import Any
 
 from django.db import connections
 
@@ -24,7 +25,7 @@ from django_locqueue.worker.threads import ThreadRange
 
 KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
 
-LOOK = object()  # in the inbox: what comes first is elsewhere
+LOOK: Any = object()  # in the inbox: what comes first is elsewhere
 NO_TIMES: Mapping[Key, float] = MappingProxyType({})
 
 logger = logging.getLogger("django_locqueue.worker")
@@ -56,7 +57,7 @@ class Pool:
         self.on_free = on_free
         self.between_tasks = between_tasks
         self.table = table
-        self._inbox: SimpleQueue[object] = SimpleQueue()  # of executions; LOOK; None: a thread is to end
+        self._inbox: SimpleQueue[Execution | None] = SimpleQueue()  # also of LOOK. None: a thread is to end
         # What goes before all in the inbox, where a LOOK tells of it.
         self._first: deque[Execution] = deque()
         # All that was claimed and has not ended. By id and claim number: a task that was taken from this worker may
@@ -150,7 +151,7 @@ class Pool:
         """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
         for task in tasks:
             if type(task) is Claimed and task.task_path not in self._chunk_paths:
-                self._submit(Execution(task, start_by=start_by.get(task.key)), first)
+                self._submit(Execution(task, start_by=start_by.get(task.key) if start_by else None), first)
             else:
                 self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)), start_by, first)
 
@@ -311,14 +312,14 @@ class Pool:
     def _next_work(self, slot: int) -> Execution | None:
         """Wait for it. None: this thread is to end."""
         while True:
-            with suppress(IndexError):
-                if self._first:
+            if self._first:
+                with suppress(IndexError):  # another thread was faster
                     return self._first.popleft()
             work = self._next_in_inbox(slot)
-            if work is None or isinstance(work, Execution):
+            if work is not LOOK:
                 return work
 
-    def _next_in_inbox(self, slot: int) -> object:
+    def _next_in_inbox(self, slot: int) -> Execution | None:
         try:
             return self._inbox.get_nowait()
         except Empty:
