@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.payloads import arguments_line
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.models import State, Task
@@ -67,11 +68,13 @@ class TaskColumns:
     def when_column(self, task: Task) -> Any:
         if task.state == State.READY:
             return State.READY.label
+        if task.limit_key is not None and task.state == State.BLOCKED:
+            return _("limit %(name)s") % {"name": name_of(task.limit_key)}
         return moments.time_tag(task.run_after)
 
     @admin.display(description=_("waiting"))
     def waiting_column(self, task: Task) -> str:
-        if task.state != State.READY:
+        if task.state not in (State.READY, State.BLOCKED):
             return "–"
         return moments.span(timezone.now() - max(task.enqueued_at, task.run_after))
 

@@ -7,23 +7,16 @@ from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_locqueue.admin import moments
+from django_locqueue.admin import moments, orderings
+from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import MOST_QUEUES
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Limit, Queue, Task
 from django_locqueue.observability.stats import capped_counts, capped_text
-from django_locqueue.policies import legible, masking
+from django_locqueue.policies import legible
 from django_locqueue.policies.terms import Terms, load_terms
 from django_locqueue.store.limit_rows import rate_key, rate_of
-
-IN_LINE = ("queue_name", "limit_key", "-priority", "run_after", "id")
-PREFIX_LENGTH = 2  # r:, c:, k:
-
-
-def name_of(key: str) -> str:
-    """Return the name under which a person knows the limit."""
-    return legible.line(masking.mask_text(key[PREFIX_LENGTH:]))
 
 
 @admin.register(Limit)
@@ -43,7 +36,7 @@ class LimitAdmin(PlainListAdmin):
         # Lines are found by their queue first: the index is made for the workers.
         queues = list(Queue.objects.order_by("name").values_list("name", flat=True)[:MOST_QUEUES])
         lines = {key: Task.objects.limited().filter(queue_name__in=queues, limit_key=key) for key in keys}
-        waiting = capped_counts({key: line.order_by(*IN_LINE) for key, line in lines.items()})
+        waiting = capped_counts({key: line.order_by(*orderings.LIMITED) for key, line in lines.items()})
         for limit in rows:
             limit.running = counts.get(limit.key, 0)
             limit.waiting_text = capped_text(waiting[limit.key])

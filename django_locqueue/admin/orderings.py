@@ -10,6 +10,7 @@ from django_locqueue.models.task import FINISHED as FINISHED_STATES
 
 READY = ("queue_name", "-priority", "run_after", "id")  # within a queue: as workers take them
 SCHEDULED = ("run_after", "id")
+LIMITED = ("queue_name", "limit_key", "-priority", "run_after", "id")  # within a line: as workers take them
 RUNNING = ("worker_id", "id")
 FINISHED = ("-finished_at", "-id")
 NEWEST = ("-id",)

@@ -57,6 +57,7 @@ class Strip:
             {
                 "ready": Task.objects.ready().order_by(*orderings.READY),
                 "scheduled": Task.objects.scheduled().order_by(*orderings.SCHEDULED),
+                "limited": Task.objects.limited().order_by(*orderings.LIMITED),
                 "locqueue.runningtask": Task.objects.running().order_by(*orderings.RUNNING),
                 "locqueue.failedtask": orderings.in_finished_index(Task.objects.failed()).order_by(*orderings.FINISHED),
                 "locqueue.retriedtask": Task.objects.retried().order_by(*orderings.NEWEST),
@@ -67,7 +68,7 @@ class Strip:
     @cached_property
     def links(self) -> list[Link]:
         counts = {label: count for label, count in self.counts.items() if "." in label}
-        counts["locqueue.pendingtask"] = self.counts["ready"] + self.counts["scheduled"]
+        counts["locqueue.pendingtask"] = sum(self.counts[name] for name in ("ready", "scheduled", "limited"))
         found = []
         for label in PAGES:
             app_label, name = label.split(".")

@@ -32,6 +32,15 @@ class PendingTaskAdmin(TaskAdminBase):
             changes=("run", "cancel", "delete"),
             empty=_("Nothing waits for its time."),
         ),
+        Tab(
+            name="blocked",
+            label=_("Blocked"),
+            rows=TaskQuerySet.limited,
+            ordering=orderings.LIMITED,
+            changes=("cancel", "delete"),
+            empty=_("Nothing waits for its turn under a limit."),
+            indexed_by_queue=True,
+        ),
     )
     row_changes = ("run", "cancel")
     list_display = (

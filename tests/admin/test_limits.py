@@ -68,3 +68,10 @@ def test_the_list_says_what_is_allowed_and_how_many_run_and_wait(make_task, text
     for cell in ("shop-1", "1 at once", "amap", "10/s", "paused until"):
         assert cell in text
     assert re.search(r'field-running_column">1</td>\s*<td class="field-waiting_column">3</td>', text)
+
+
+def test_what_waits_under_a_limit_is_pending_and_listed_with_its_limit(make_task, text_of):
+    make_task("blocked", limit_key="c:shop-1", terms=ONE)
+    page = text_of(list_url("pendingtask", "?tab=blocked"))
+    assert "limit shop-1" in page
+    assert re.search(r"Pending\s*<[^>]*>1<", page)
