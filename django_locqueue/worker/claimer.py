@@ -56,6 +56,8 @@ class Claimer:
             claimed = self.scout.claim_found(owner, limit, now)
             if len(claimed) < limit:
                 claimed += self._claim_behind_marks(owner, limit - len(claimed), now)
+            if heard is not None and len(claimed) < limit and all(queue != heard for queue, _ in self._marks):
+                claimed += self.store.claim_from(heard, owner, limit - len(claimed), now=now)  # nothing is dead there
         elif heard is not None and not self._is_full and self._heard_claims < MOST_HEARD:
             self._heard_claims += 1
             claimed = self.store.claim_from(heard, owner, limit, now=now)

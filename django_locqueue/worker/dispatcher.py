@@ -188,6 +188,8 @@ class Dispatcher(Service):
 
     def _limited_wait(self) -> float:
         """Return the seconds until somebody's turn comes. Without room for him, who ends a task wakes us."""
+        if self.most_tasks is not None and self._taken >= self.most_tasks:
+            return IDLE_SECONDS
         wait = self.claimer.limited.due_in
         return wait if wait == math.inf or self._limited_room() > 0 else IDLE_SECONDS
 

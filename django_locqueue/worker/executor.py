@@ -89,6 +89,14 @@ class Executor:
         heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
         return any(compat.is_heard(signal, level) for signal, level in heard)
 
+    def knows(self, path: str) -> bool:
+        """Whether the definition can be had now; what cannot be imported may be there a moment later."""
+        try:
+            contextvars.Context().run(resolve, path)
+        except UnknownTask:
+            return False
+        return True
+
     def runs_on_loop(self, path: str) -> bool:
         """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
 
@@ -147,6 +155,8 @@ class Executor:
         call = self.begin(execution)
         if isinstance(call, Outcome):
             return call
+        if call.plan.is_chunked is not execution.is_chunk:
+            return Outcome(Kind.RELEASED)  # its definition could not be had when it was handed out
         return self._perform_atomic(execution, call) if call.plan.is_atomic else self._perform(execution, call)
 
     def begin(self, execution: Execution) -> Outcome | Call:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Collection
 from datetime import datetime
 
+from django_locqueue import conf
 from django_locqueue.policies.limits import CONCURRENCY
 from django_locqueue.service import rest_after
 from django_locqueue.store import Claimed, Store
@@ -32,6 +33,9 @@ class LimitedClaimer:
         self._after: Line | None = None
         self._next_at = math.inf  # when one of the lines of this round may give more
         self._spent = 0.0  # seconds of this round
+        self._gave = False  # this round
+        self.least, self.most = map(float, conf.worker.POLL_SECONDS)
+        self._idle = self.least
         self._rest_until = 0.0
         self._ended: deque[Line] = deque()
 
@@ -72,6 +76,7 @@ class LimitedClaimer:
             owner, limit, queues=self.queues, exclude_queues=self.exclude_queues, after=self._after, now=now
         )
         self._spent += time.monotonic() - began
+        self._gave |= claim.count > 0
         self._after = claim.last
         if claim.next_seconds is not None:
             self._next_at = min(self._next_at, _moment(claim.next_seconds))
@@ -79,8 +84,10 @@ class LimitedClaimer:
             self._due_at = 0.0
         else:
             self._due_at, self._next_at = self._next_at, math.inf
-            self._rest_until = time.monotonic() + rest_after(self._spent)
-            self._spent = 0.0
+            # What waits may wait long: for a queue that is paused, for tomorrow. It is asked for as often as others.
+            self._idle = self.least if self._gave else min(self._idle * 1.5, self.most)
+            self._rest_until = time.monotonic() + max(rest_after(self._spent), self._idle)
+            self._spent, self._gave = 0.0, False
         return claim
 
 

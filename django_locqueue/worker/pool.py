@@ -252,17 +252,17 @@ class Pool:
     def _run(self, execution: Execution, slot: int) -> bool:
         """Return False if the task was given up meanwhile."""
         path = execution.claimed.task_path
-        if path not in self._is_async:
+        if path not in self._is_async and self.executor.knows(path):
             if self.executor.runs_in_chunks(path):
                 self._chunk_paths.add(path)
             self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
-        if execution.is_chunk is not (path in self._chunk_paths):
+        if path in self._is_async and execution.is_chunk is not (path in self._chunk_paths):
             # Its definition has changed since its tasks were enqueued. Who takes it out may put it in as it is now.
             if self._unstarted.pop(execution.key, None) is not None:
                 start_by = {member.key: member.start_by for member in execution.members if member.start_by is not None}
                 self.submit([member.claimed for member in execution.members], start_by=start_by)
             self.on_free()
-        elif self._is_async[path]:
+        elif self._is_async.get(path):
             self._submit_to_loop(execution)
             self.on_free()
         elif self._begin(execution, slot):

@@ -68,12 +68,12 @@ class Scout(Service):
     def claim_found(self, owner: Owner, limit: int, now: datetime | None = None) -> list[Claimed]:
         """Claim up to ``limit`` of what was found and is ready still. On the dispatcher's thread."""
         claimed: list[Claimed] = []
-        while self._found and len(claimed) < limit:
-            found = self._found.popleft()
-            now_wanted = limit - len(claimed)
-            if len(found.ids) > now_wanted:
-                self._found.appendleft(found._replace(ids=found.ids[now_wanted:]))
-                found = found._replace(ids=found.ids[:now_wanted])
+        everything = self._found  # once: the scout may bring another meanwhile
+        while everything and len(claimed) < limit:
+            found, wanted = everything.popleft(), limit - len(claimed)
+            if len(found.ids) > wanted:
+                everything.appendleft(found._replace(ids=found.ids[wanted:]))
+                found = found._replace(ids=found.ids[:wanted])
             claimed += self.store.claim_found(found, owner, now=now)
         return claimed
 

@@ -131,6 +131,10 @@ class GatedExecutor:
         self.gate = threading.Event()
         self.ran = []
         self.chunked = set()  # paths
+        self.unknown = set()
+
+    def knows(self, path):
+        return path not in self.unknown
 
     def runs_in_chunks(self, path):
         return path in self.chunked

@@ -114,6 +114,19 @@ def test_a_task_that_was_enqueued_before_its_definition_ran_in_chunks_is_a_chunk
     assert values(stage.run(a_task(1, chunked_tasks.answer, "value", 7))) == [(1, Kind.SUCCESSFUL, "7")]
 
 
+def test_a_chunk_whose_definition_cannot_be_had_when_it_is_handed_out_stays_a_chunk(stage, monkeypatch):
+    monkeypatch.setattr(stage.pool.executor, "knows", lambda path: False)
+    assert values(stage.run(a_chunk(chunked_tasks.answer, ("value", 7)))) == [(1, Kind.SUCCESSFUL, "7")]
+
+
+def test_a_task_whose_definition_cannot_be_had_then_and_runs_in_chunks_goes_back(stage, monkeypatch):
+    monkeypatch.setattr(stage.pool.executor, "knows", lambda path: False)
+    [ended] = stage.run(a_task(1, chunked_tasks.answer, "value", 7))
+    assert ended.outcome.kind is Kind.RELEASED
+    monkeypatch.undo()
+    assert values(stage.run(a_task(2, chunked_tasks.answer, "value", 7))) == [(2, Kind.SUCCESSFUL, "7")]
+
+
 def test_each_member_of_a_path_that_leads_to_no_task_goes_back_for_a_version_that_knows_it(stage):
     ended = stage.run(Chunk((claimed(1, task_path="tests.gone.away"), claimed(2, task_path="tests.gone.away"))))
     assert [member.outcome.kind for member in ended] == [Kind.RELEASED] * 2

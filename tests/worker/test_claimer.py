@@ -32,7 +32,9 @@ class Queues:
         self.clock += self.look_takes
         return self._take(limit, self.ready)
 
-    def claim_from(self, queue_name, owner, limit, *, after, now=None):
+    def claim_from(self, queue_name, owner, limit, *, after=None, now=None):
+        if after is None:
+            return self._take(limit, [task for task in self.ready if task.queue_name == queue_name])
         self.asked.append(after.id)
         behind = [
             task
@@ -151,6 +153,14 @@ def test_while_the_scout_is_out_a_poll_that_finds_nothing_does_not_look(queues, 
     claimer.hear("default")
     assert ids(claimer.claim(OWNER, 2)) == [2]
     assert queues.asked == [1, 1]
+
+
+def test_while_the_scout_is_out_a_queue_without_a_mark_is_heard_at_once(queues, claimer):
+    queues.ready = [claimed(1)]
+    look_twice(queues, claimer)
+    queues.ready = [claimed(7, queue_name="mail")]
+    claimer.hear("mail")
+    assert ids(claimer.claim(OWNER, 2)) == [7]
 
 
 def test_what_the_scout_has_found_is_claimed_first_and_no_more_than_asked_for(queues, claimer, scout):

@@ -10,11 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_locqueue.models import Queue
 from django_locqueue.scheduler import scheduler
-from django_locqueue.worker import claimer, dispatcher, heartbeat, maintenance
+from django_locqueue.worker import claimer, dispatcher, heartbeat, limited, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.worker import Worker, WorkerOptions
-from tests import tasks
+from tests import limited_tasks, tasks
 from tests.running import our_backend
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (claimer, dispatcher, heartbeat, maintenance, scheduler):
+    for module in (claimer, dispatcher, heartbeat, limited, maintenance, scheduler):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
@@ -67,6 +68,14 @@ def test_an_idle_worker_sends_at_most_two_statements_a_second(clock, scheduled):
     statements_of([worker], clock, 30)  # until polling is slow
     sent = statements_of([worker], clock, SECONDS) + SECONDS / PING_SECONDS
     assert SECONDS < sent <= MOST_PER_SECOND * SECONDS
+
+
+def test_a_task_that_waits_long_for_its_turn_makes_no_worker_busy(clock):
+    limited_tasks.hourly.enqueue(1)
+    Queue.objects.create(name="default", paused_at=timezone.now())
+    [worker] = make_workers(1)
+    statements_of([worker], clock, 30)
+    assert statements_of([worker], clock, SECONDS) <= 2 * MOST_PER_SECOND * SECONDS
 
 
 def test_idle_workers_do_not_add_to_each_others_statements(clock):

@@ -101,6 +101,25 @@ def test_rounds_that_take_long_take_no_more_than_their_share_of_the_time(lines, 
     assert claimer.due_in == pytest.approx(1.9)
 
 
+def test_rounds_that_give_nothing_come_no_more_often_than_polls(lines, claimer):
+    for _ in range(20):
+        claimer.claim(OWNER, 1)
+        claimer.note(any_waits=True)
+        lines.clock += claimer.due_in
+    assert claimer.due_in == 0
+    claimer.claim(OWNER, 1)
+    claimer.note(any_waits=True)
+    assert claimer.due_in == claimer.most
+
+
+def test_after_a_round_that_gave_something_the_next_may_come_soon(lines, claimer):
+    test_rounds_that_give_nothing_come_no_more_often_than_polls(lines, claimer)
+    lines.answers = [LimitedClaim(tasks=[claimed(1)])]
+    claimer.claim(OWNER, 2)
+    claimer.note(any_waits=True)
+    assert claimer.due_in == pytest.approx(claimer.least)
+
+
 def test_what_was_heard_is_looked_for_at_once(lines, claimer):
     lines.takes = 0.1
     claimer.claim(OWNER, 1)
