@@ -20,3 +20,14 @@ def test_each_case_is_tested_where_the_list_says():
     paths = set(re.findall(r"`(tests/[^`]+)`", listed))
     assert paths
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+PACKAGE = ROOT / "django_locqueue"
+LISTED_WHOLE = ("store", "worker", "policies", "models", "scheduler", "observability")
+
+
+@pytest.mark.parametrize("folder", ["", *LISTED_WHOLE])
+def test_each_module_has_its_place_in_the_layout(folder: str):
+    layout = (ROOT / "docs" / "architecture.md").read_text().split("```")[1]
+    modules = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__"}
+    assert sorted(modules - set(re.findall(r"\w+", layout))) == []
