@@ -61,7 +61,7 @@ class Controlling(Recovering):
                     unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
                 )
             if workflows:
-                self._reopen(workflows, {pk: members[pk] for pk in found if pk in members}, before)
+                self._reopen(workflows, {pk: members[pk] for pk in found if pk in members}, before, now)
             return found
 
     def _with_free_locks(self, ids: list[int]) -> list[int]:

@@ -152,15 +152,9 @@ class Stepping(StoreBase):
     ) -> None:
         """Give the tasks of a step their turn. They stand in their queues as if they had been enqueued now."""
         time = self.time(now)
-        key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if is_limited else Value(None)
-        state = Case(
-            When(run_after__gt=time, then=Value(State.SCHEDULED)),
-            *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if is_limited else ()),
-            default=Value(State.READY),
-        )
         of_step = self.tasks.filter(workflow_id__in=[each.pk for each in workflows], step=number)
         blocked = of_step.alias(any_state=_any_state()).filter(any_state=State.BLOCKED)
-        begun = blocked.update(state=state, limit_key=key, run_after=Greatest(F("run_after"), time))
+        begun = blocked.update(**_turn_of_step(time, is_limited=is_limited), run_after=Greatest(F("run_after"), time))
         sizes = {each.pk: each.stored_steps[number].size for each in workflows}
         waiting = sizes
         if begun != sum(sizes.values()):  # some have ended before, or are gone
@@ -209,7 +203,11 @@ class Stepping(StoreBase):
         return self._of_steps(workflow, numbers, State.SUCCESSFUL).count()
 
     def _reopen(
-        self, workflows: Mapping[int, Workflow], members: Mapping[int, Member], before: Mapping[int, str]
+        self,
+        workflows: Mapping[int, Workflow],
+        members: Mapping[int, Member],
+        before: Mapping[int, str],
+        now: datetime | None,
     ) -> None:
         """Count tasks that a person has just put back, and let their workflows go on from there.
 
@@ -233,6 +231,10 @@ class Stepping(StoreBase):
                 present = {pk for pk, step in steps.items() if step == workflow.step}
                 workflow.remaining += len(present)
                 workflow.broken -= len(present & unsuccessful)
+            present_ids = [pk for pk, step in steps.items() if step == workflow.step]
+            if present_ids and workflow.step and workflow.stored_steps[workflow.step].is_limited:
+                # One that ended before its turn has its limit in its terms only.
+                self.by_key(present_ids, *WAITING).update(**_turn_of_step(self.time(now), is_limited=True))
             if later := [pk for pk, step in steps.items() if step > workflow.step]:
                 self.by_key(later, *WAITING).update(state=State.BLOCKED, limit_key=None)
             self._save_workflows([workflow])
@@ -255,6 +257,20 @@ class Stepping(StoreBase):
 
     def _tell_turn(self) -> None:
         """Tasks became ready whose queues are not at hand. A database that can tell workers does."""
+
+
+def _turn_of_step(time: Any, *, is_limited: bool) -> dict[str, Any]:
+    """Return the changes that give the tasks of a later step their turn: their limits stand in their terms till then.
+
+    ``is_limited``: whether any of them has one.
+    """
+    key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if is_limited else Value(None)
+    state = Case(
+        When(run_after__gt=time, then=Value(State.SCHEDULED)),
+        *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if is_limited else ()),
+        default=Value(State.READY),
+    )
+    return {"state": state, "limit_key": key}
 
 
 def _any_state() -> Concat:
