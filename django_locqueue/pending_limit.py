@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from django.core import checks
@@ -32,7 +33,7 @@ class PendingLimit:
         self.queue_name = queue_name
         self.limit = limit
         self._pending = 0
-        self._admitted = 0  # ever
+        self._admitted = 0  # ever, without what was given back
         self._look_at = 0.0
         self._lock = threading.Lock()
 
@@ -48,6 +49,12 @@ class PendingLimit:
                 raise QueueFull(self.queue_name, self.limit, self._pending, count)
             self._pending += count
             self._admitted += count
+
+    def give_back(self, count: int) -> None:
+        """Of what was admitted, so many were not stored. What a look meanwhile has left out is right at the next."""
+        with self._lock:
+            self._pending = max(0, self._pending - count)
+            self._admitted -= count
 
     def _look_if_due(self, look: Callable[[str, int], int]) -> None:
         with self._lock:
@@ -86,10 +93,22 @@ setting_changed.connect(_forget)
 
 def admit(calls: Iterable[Call], limits: Mapping[str, PendingLimit], look: Callable[[str, int], int]) -> None:
     """Raise :class:`QueueFull` if the calls would not fit. One whose time has not come is counted when it has."""
-    due = Counter(call.queue_name for call in calls if call.run_after is None)
-    for queue_name, count in due.items():
-        if (limit := limits.get(queue_name)) is not None:
+    with ExitStack() as undo:
+        for limit, count in _due(calls, limits):
             limit.admit(count, look)
+            undo.callback(limit.give_back, count)
+        undo.pop_all()
+
+
+def give_back(calls: Iterable[Any], limits: Mapping[str, PendingLimit]) -> None:
+    """Say that calls which were admitted were not stored. ``calls``: these, or their definitions."""
+    for limit, count in _due(calls, limits):
+        limit.give_back(count)
+
+
+def _due(calls: Iterable[Any], limits: Mapping[str, PendingLimit]) -> list[tuple[PendingLimit, int]]:
+    due = Counter(call.queue_name for call in calls if call.run_after is None)
+    return [(limits[queue_name], count) for queue_name, count in due.items() if queue_name in limits]
 
 
 def check_max_pending(where: str, limits: Any, queues: Collection[str]) -> Iterator[checks.CheckMessage]:

@@ -8,7 +8,7 @@ from typing import Any
 from django_locqueue import compat, endings
 from django_locqueue.exceptions import WorkflowDoesNotExist
 from django_locqueue.hooks import Dropped
-from django_locqueue.pending_limit import admit
+from django_locqueue.pending_limit import admit, give_back
 from django_locqueue.result import new_result
 from django_locqueue.store import get_store
 from django_locqueue.workflow import Step, TaskCall
@@ -37,7 +37,11 @@ class WorkflowBackend:
         stored = [stored_step(self, step) for step in steps]
         if self.pending_limits:  # of later steps, as of what is delayed, each is counted when it waits
             admit(stored[0][1], self.pending_limits, store.count_pending)
-        row, enqueued = store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
+        try:
+            row, enqueued = store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
+        except BaseException:
+            give_back(stored[0][1], self.pending_limits)
+            raise
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             calls = (call for step in steps for call in step.calls)
             for call, each in zip(calls, enqueued, strict=True):
