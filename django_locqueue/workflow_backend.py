@@ -57,9 +57,12 @@ class WorkflowBackend:
             raise WorkflowDoesNotExist(f"There is no workflow {text[:40]!r}. Ended ones are pruned, see RETENTION.")
         return workflow_result(row)
 
-    def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
-        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
-        return any(endings.cancel_workflow(get_store(self.alias), int(workflow_id), reason))
+    def cancel_workflow(self, workflow_id: str | int, reason: str = "", *, by: str = "") -> bool:
+        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended.
+
+        ``by``: who asks for it. It stands with the reason in what the tasks end with.
+        """
+        return any(endings.cancel_workflow(get_store(self.alias), int(workflow_id), reason, by=by))
 
 
 def _asked(step: Step) -> Step:

@@ -88,7 +88,7 @@ class Controlling(Recovering):
 
         Sends no signal: ``endings.cancel`` does.
         """
-        reason = shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
+        reason = reason_given(reason, by)
         with self.transaction():
             members, workflows = self._locked_workflows_of(ids)
             # One lock over both, or a task that is given back between the two steps is in neither.
@@ -132,6 +132,11 @@ class Controlling(Recovering):
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
         chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
+
+
+def reason_given(reason: str, by: str) -> str:
+    """Return what a cancelled task ends with: who asked for it, and why."""
+    return shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
 
 
 def _may_go_back(workflows: Mapping[int, Workflow], member: Member) -> bool:

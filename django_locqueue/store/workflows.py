@@ -10,11 +10,11 @@ from django.db.models.functions import Concat
 
 from django_locqueue.exceptions import Cancel, ResultsGone, TaskFailed
 from django_locqueue.models import FINISHED, WAITING, State, Workflow
-from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.outcome import class_path
 from django_locqueue.policies.stored_step import StoredStep
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
-from django_locqueue.store.control import Controlling
+from django_locqueue.store.control import Controlling, reason_given
 from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.recover import BATCH
 from django_locqueue.store.steps import End
@@ -61,13 +61,13 @@ class Workflows(Enqueuing, Controlling):
 
     @repeated
     def cancel_workflow(
-        self, workflow_id: int, reason: str = "", *, now: datetime | None = None
+        self, workflow_id: int, reason: str = "", *, by: str = "", now: datetime | None = None
     ) -> tuple[list[int], list[int]]:
         """Cancel the waiting tasks of a workflow at once, ask the running ones to stop, and begin no further step.
 
         Return the ids of both; none if the workflow has ended. Sends no signal: ``endings.cancel_workflow`` does.
         """
-        reason = shortened(reason, MESSAGE_LENGTH)
+        reason = reason_given(reason, by)
         with self.transaction():
             workflows = self._locked_workflows([workflow_id])
             workflow = workflows.get(workflow_id)

@@ -118,6 +118,13 @@ def test_cancelling_a_workflow_ends_what_waits_at_once(store: Store, owner: Owne
     assert (flow(workflow).state, counts(workflow)) == ("cancelled", (1, 0, 2))
 
 
+def test_the_tasks_of_a_cancelled_workflow_say_who_asked_for_it(store: Store, owner: Owner):
+    workflow = start(store, 2)
+    task = claim_one(store, owner)
+    [waiting], _ = store.cancel_workflow(workflow, "wrong list", by="ann")
+    assert (row(waiting)["error_message"], row(task.id)["cancel_reason"]) == ("by ann: wrong list",) * 2
+
+
 def test_a_workflow_of_which_nothing_runs_is_cancelled_at_once(store: Store):
     workflow = start(store, 1, 1)
     store.cancel_workflow(workflow)
