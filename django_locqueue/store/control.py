@@ -9,12 +9,11 @@ from django.db import IntegrityError
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
-from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, WAITING, State, Workflow, turn
-from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
 from django_locqueue.policies.unique import STARTED
-from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.base import cancelled, repeated
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.steps import Member
 
@@ -96,13 +95,7 @@ class Controlling(Recovering):
             waiting = [pk for pk, state in states.items() if state != State.RUNNING]
             running = [pk for pk, state in states.items() if state == State.RUNNING]
             if waiting:
-                self.tasks.filter(pk__in=waiting).update(
-                    state=State.CANCELLED,
-                    finished_at=self.time(now),
-                    error_class=class_path(Cancel),
-                    error_message=reason,
-                    **unlocked(),
-                )
+                self.tasks.filter(pk__in=waiting).update(**cancelled(reason, self.time(now)))
                 self._free_items_of(waiting)
             if running:
                 self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db import models, transaction
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Concat, Greatest
+from django.db.models.functions import Cast, Greatest
 
 from django_locqueue import signals
 from django_locqueue.exceptions import StepSkipped
@@ -21,12 +21,9 @@ from django_locqueue.models import WAITING, State, TaskAttempt, Workflow
 from django_locqueue.models.task import TaskQuerySet
 from django_locqueue.policies.outcome import class_path
 from django_locqueue.policies.terms import FORGET, LIMITED
-from django_locqueue.store.base import StoreBase, unlocked
+from django_locqueue.store.base import StoreBase, any_state, cancelled
 
-SKIPPED = {
-    "error_class": class_path(StepSkipped),
-    "error_message": "A task in a step before it did not succeed.",
-}
+SKIPPED = "A task in a step before it did not succeed."
 _COUNTED = ("state", "step", "remaining", "broken", "successful", "failed", "cancelled", "cancel_requested")
 
 
@@ -153,7 +150,7 @@ class Stepping(StoreBase):
         """Give the tasks of a step their turn. They stand in their queues as if they had been enqueued now."""
         time = self.time(now)
         of_step = self.tasks.filter(workflow_id__in=[each.pk for each in workflows], step=number)
-        blocked = of_step.alias(any_state=_any_state()).filter(any_state=State.BLOCKED)
+        blocked = of_step.alias(any_state=any_state()).filter(any_state=State.BLOCKED)
         begun = blocked.update(**_turn_of_step(time, is_limited=is_limited), run_after=Greatest(F("run_after"), time))
         sizes = {each.pk: each.stored_steps[number].size for each in workflows}
         waiting = sizes
@@ -174,7 +171,7 @@ class Stepping(StoreBase):
         rows = self._of_steps(workflow, numbers, *WAITING)
         if not numbers or not (ids := list(rows.values_list("pk", flat=True))):
             return
-        workflow.cancelled += rows.update(state=State.CANCELLED, finished_at=self.time(now), **unlocked(), **SKIPPED)
+        workflow.cancelled += rows.update(**cancelled(SKIPPED, self.time(now), StepSkipped))
         tell = partial(signals.tasks_skipped.send, type(self), store=self, ids=ids)
         transaction.on_commit(tell, using=self.alias, robust=True)
 
@@ -197,7 +194,7 @@ class Stepping(StoreBase):
 
     def _of_steps(self, workflow: Workflow, numbers: range, *states: str) -> TaskQuerySet:
         rows = self.tasks.filter(workflow_id=workflow.pk, step__gte=numbers.start, step__lt=numbers.stop)
-        return rows.alias(any_state=_any_state()).filter(any_state__in=states)
+        return rows.alias(any_state=any_state()).filter(any_state__in=states)
 
     def _successes(self, workflow: Workflow, numbers: range) -> int:
         return self._of_steps(workflow, numbers, State.SUCCESSFUL).count()
@@ -251,7 +248,7 @@ class Stepping(StoreBase):
         workflow.state, workflow.finished_at, workflow.cancel_requested = Workflow.State.RUNNING, None, False
         workflow.step, workflow.remaining = first, len(present)
         skipped = self._of_steps(workflow, range(first + 1, workflow.steps), State.CANCELLED)
-        workflow.cancelled -= skipped.filter(error_class=SKIPPED["error_class"]).update(
+        workflow.cancelled -= skipped.filter(error_class=class_path(StepSkipped)).update(
             state=State.BLOCKED, limit_key=None, finished_at=None, error_class="", error_message=""
         )
 
@@ -271,8 +268,3 @@ def _turn_of_step(time: Any, *, is_limited: bool) -> dict[str, Any]:
         default=Value(State.READY),
     )
     return {"state": state, "limit_key": key}
-
-
-def _any_state() -> Concat:
-    """Return the state as an expression that matches no index, see `StoreBase.by_key`."""
-    return Concat("state", Value(""))

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django_locqueue.exceptions import DuplicateTask
-from django_locqueue.models import WAITING, State, Task
+from django_locqueue.models import WAITING, State, Task, turn_of
 from django_locqueue.policies import unique
 from django_locqueue.store.base import repeated
 from django_locqueue.store.enqueue import Enqueuing
@@ -148,8 +148,7 @@ def _changes(holder: Any, call: Call, on_conflict: str, merge: Merge | None) -> 
     is_behind = holder.state == State.BLOCKED and holder.limit_key is None
     if on_conflict == unique.DEBOUNCE:
         due = holder.at if call.run_after is None else call.run_after
-        turn = State.READY if holder.limit_key is None else State.BLOCKED
-        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn
+        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn_of(holder.limit_key)
         return {"run_after": due, "state": state}
     if on_conflict == unique.MERGE:
         both = merge(holder.args_kwargs, call.args_kwargs) if merge else None
