@@ -23,7 +23,7 @@ from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, dropped_result, hooks_of
 from django_locqueue.models import State
 from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
-from django_locqueue.pending_limit import PendingLimit, admit, pending_limits
+from django_locqueue.pending_limit import PendingLimit, admit, give_back, pending_limits
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.terms import Terms
@@ -153,9 +153,13 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         asked = [self.hooks.ask(task, args, kwargs) for args, kwargs in pairs(calls)]
         kept = [each for each in asked if not isinstance(each, Dropped)]
         new: list[QueuedTaskResult] = []
-        with self.store.transaction():
-            for varied, alike in groupby(kept, itemgetter(0)):
-                new += self._store_many(varied, [(args, kwargs) for _, args, kwargs in alike])
+        try:
+            with self.store.transaction():
+                for varied, alike in groupby(kept, itemgetter(0)):
+                    new += self._store_many(varied, [(args, kwargs) for _, args, kwargs in alike])
+        except BaseException:
+            give_back((each.task for each in new if not each.is_duplicate), self.pending_limits)
+            raise
         results = iter(new)
         return [dropped_result(each) if isinstance(each, Dropped) else next(results) for each in asked]
 
@@ -164,10 +168,16 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         if self.pending_limits:
             admit(calls, self.pending_limits, self.store.count_pending)
         results: Sequence[QueuedTaskResult]
-        if getattr(task, "unique", None) is not None:
-            results = uniqueness.enqueue(self.store, task, arguments, calls)
-        else:
-            results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
+        left_out = calls
+        try:
+            if getattr(task, "unique", None) is not None:
+                results = uniqueness.enqueue(self.store, task, arguments, calls)
+                left_out = [call for call, result in zip(calls, results, strict=True) if result.is_duplicate]
+            else:
+                results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
+                left_out = []
+        finally:
+            give_back(left_out, self.pending_limits)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 if not result.is_duplicate:

@@ -38,9 +38,9 @@ def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") 
     return cancelled, asked
 
 
-def cancel_workflow(store: Store, workflow_id: int, reason: str = "") -> tuple[list[int], list[int]]:
+def cancel_workflow(store: Store, workflow_id: int, reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
     """Cancel what waits of a workflow, and ask what runs of it to stop. Return the ids of both."""
-    cancelled, asked = store.cancel_workflow(workflow_id, reason)
+    cancelled, asked = store.cancel_workflow(workflow_id, reason, by=by)
     announce_ended(store, cancelled)
     return cancelled, asked
 

@@ -8,7 +8,7 @@ from typing import Any
 from django_locqueue import compat, endings
 from django_locqueue.exceptions import WorkflowDoesNotExist
 from django_locqueue.hooks import Dropped
-from django_locqueue.pending_limit import admit
+from django_locqueue.pending_limit import admit, give_back
 from django_locqueue.result import new_result
 from django_locqueue.store import get_store
 from django_locqueue.workflow import Step, TaskCall
@@ -37,7 +37,11 @@ class WorkflowBackend:
         stored = [stored_step(self, step) for step in steps]
         if self.pending_limits:  # of later steps, as of what is delayed, each is counted when it waits
             admit(stored[0][1], self.pending_limits, store.count_pending)
-        row, enqueued = store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
+        try:
+            row, enqueued = store.enqueue_workflow(name_of([step for step, _ in stored]), self.alias, stored)
+        except BaseException:
+            give_back(stored[0][1], self.pending_limits)
+            raise
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             calls = (call for step in steps for call in step.calls)
             for call, each in zip(calls, enqueued, strict=True):
@@ -53,9 +57,12 @@ class WorkflowBackend:
             raise WorkflowDoesNotExist(f"There is no workflow {text[:40]!r}. Ended ones are pruned, see RETENTION.")
         return workflow_result(row)
 
-    def cancel_workflow(self, workflow_id: str | int, reason: str = "") -> bool:
-        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended."""
-        return any(endings.cancel_workflow(get_store(self.alias), int(workflow_id), reason))
+    def cancel_workflow(self, workflow_id: str | int, reason: str = "", *, by: str = "") -> bool:
+        """Cancel what waits of a workflow, ask what runs to stop, and begin nothing more. False: it had ended.
+
+        ``by``: who asks for it. It stands with the reason in what the tasks end with.
+        """
+        return any(endings.cancel_workflow(get_store(self.alias), int(workflow_id), reason, by=by))
 
 
 def _asked(step: Step) -> Step:

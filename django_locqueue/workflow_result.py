@@ -82,12 +82,15 @@ class WorkflowResult:
     async def arefresh(self) -> None:
         await sync_to_async(self.refresh, thread_sensitive=True)()
 
-    def cancel(self, reason: str = "") -> bool:
-        """Cancel what waits at once, ask what runs to stop, and begin nothing more. False: it had ended before."""
-        return bool(self._backend.cancel_workflow(self.id, reason))
+    def cancel(self, reason: str = "", *, by: str = "") -> bool:
+        """Cancel what waits at once, ask what runs to stop, and begin nothing more. False: it had ended before.
 
-    async def acancel(self, reason: str = "") -> bool:
-        return await sync_to_async(self.cancel, thread_sensitive=True)(reason)
+        ``by``: who asks for it.
+        """
+        return bool(self._backend.cancel_workflow(self.id, reason, by=by))
+
+    async def acancel(self, reason: str = "", *, by: str = "") -> bool:
+        return await sync_to_async(self.cancel, thread_sensitive=True)(reason, by=by)
 
     @property
     def _backend(self) -> Any:

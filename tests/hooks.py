@@ -71,6 +71,11 @@ class Change:
         )
 
 
+class LargeToMail:
+    def before_enqueue(self, call: Any) -> Any:
+        return call.changed(queue_name="mail") if call.args[0] >= 1000 else call
+
+
 class DropOdd:
     def before_enqueue(self, call: Any) -> Any:
         return None if call.args[0] % 2 else call

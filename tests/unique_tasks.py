@@ -90,6 +90,11 @@ def ship_two_at_once(shop_id: int) -> None:
     """One waits, two run."""
 
 
+@task(unique=Unique("order-{order_id}", on_conflict="replace"), concurrency=1, concurrency_key="shop-{shop_id}")
+def ship_from(order_id: int, shop_id: int) -> None:
+    """One per shop runs."""
+
+
 @task(unique=Unique("{prefix}"), chunk=10, chunk_wait=0)
 def locate_many(calls: list[Any]) -> None:
     """Runs for many networks at once."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django_locqueue import endings
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
-from django_locqueue.admin.changes import CHANGES, Changed, may, refusal
+from django_locqueue.admin.changes import CHANGES, Changed, asker_of, may, refusal
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import TaskPermissions
@@ -154,8 +154,8 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
                 list_url=self.list_url(),
                 list_name=self.opts.verbose_name_plural,
             )
-        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
-        cancelled, asked = endings.cancel_workflow(get_store(), workflow.pk, reason)
+        asker = asker_of(request)
+        cancelled, asked = endings.cancel_workflow(get_store(), workflow.pk, asker.reason, by=asker.by)
         if cancelled or asked:
             said = CHANGES["cancel"].sentences(Changed(cancelled, asked), len(cancelled) + len(asked))
             self.message_user(request, said, messages.SUCCESS)

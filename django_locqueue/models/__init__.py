@@ -20,6 +20,7 @@ from django_locqueue.models.task import (
     State,
     Task,
     turn,
+    turn_of,
 )
 from django_locqueue.models.unique_item import UniqueItem
 from django_locqueue.models.worker import Worker
@@ -44,4 +45,5 @@ __all__ = [
     "Worker",
     "Workflow",
     "turn",
+    "turn_of",
 ]

@@ -45,6 +45,11 @@ def turn() -> Case:
     return Case(When(limit_key__isnull=True, then=Value(State.READY)), default=Value(State.BLOCKED))
 
 
+def turn_of(limit_key: str | None) -> State:
+    """Return the same of one task that is at hand."""
+    return State.READY if limit_key is None else State.BLOCKED
+
+
 class TaskQuerySet(models.QuerySet["Task"]):
     """Adjectives for tasks."""
 

@@ -14,8 +14,10 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Concat
 
 from django_locqueue import clock
+from django_locqueue.exceptions import Cancel
 from django_locqueue.models import State, Task
 from django_locqueue.models.task import TaskQuerySet
+from django_locqueue.policies.outcome import class_path
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,7 +56,7 @@ class StoreBase:
         ``state || ''`` matches no partial index: to a planner that last saw nothing in that state its index looks
         free, and each statement would read all of it.
         """
-        return self.tasks.filter(pk__in=ids).alias(any_state=Concat("state", Value(""))).filter(any_state__in=states)
+        return self.tasks.filter(pk__in=ids).alias(any_state=any_state()).filter(any_state__in=states)
 
     def fenced(self, task_id: int, claim_no: int) -> TaskQuerySet:
         """Return the task if this claim of it still runs."""
@@ -101,6 +103,17 @@ class StoreBase:
     def time(now: datetime | None) -> Any:
         """Return the given time, or the database's clock as an expression for the ORM."""
         return clock.DatabaseNow() if now is None else clock.storable(now)
+
+
+def any_state() -> Concat:
+    """Return the state as an expression that matches no index, see `StoreBase.by_key`."""
+    return Concat("state", Value(""))
+
+
+def cancelled(reason: str, time: Any, error: type[BaseException] = Cancel) -> dict[str, Any]:
+    """Return the changes of a task that is cancelled, but for those of its claim."""
+    end = {"state": State.CANCELLED, "finished_at": time}
+    return {**end, "error_class": class_path(error), "error_message": reason, **unlocked()}
 
 
 def unlocked() -> dict[str, Any]:

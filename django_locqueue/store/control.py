@@ -9,12 +9,11 @@ from django.db import IntegrityError
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
-from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, WAITING, State, Workflow, turn
-from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
+from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
 from django_locqueue.policies.unique import STARTED
-from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.base import cancelled, repeated
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.steps import Member
 
@@ -61,7 +60,7 @@ class Controlling(Recovering):
                     unique_lock=Case(When(_LOCKS_AGAIN, then=F("unique_key")), default=F("unique_lock")),
                 )
             if workflows:
-                self._reopen(workflows, {pk: members[pk] for pk in found if pk in members}, before)
+                self._reopen(workflows, {pk: members[pk] for pk in found if pk in members}, before, now)
             return found
 
     def _with_free_locks(self, ids: list[int]) -> list[int]:
@@ -88,7 +87,7 @@ class Controlling(Recovering):
 
         Sends no signal: ``endings.cancel`` does.
         """
-        reason = shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
+        reason = reason_given(reason, by)
         with self.transaction():
             members, workflows = self._locked_workflows_of(ids)
             # One lock over both, or a task that is given back between the two steps is in neither.
@@ -96,13 +95,7 @@ class Controlling(Recovering):
             waiting = [pk for pk, state in states.items() if state != State.RUNNING]
             running = [pk for pk, state in states.items() if state == State.RUNNING]
             if waiting:
-                self.tasks.filter(pk__in=waiting).update(
-                    state=State.CANCELLED,
-                    finished_at=self.time(now),
-                    error_class=class_path(Cancel),
-                    error_message=reason,
-                    **unlocked(),
-                )
+                self.tasks.filter(pk__in=waiting).update(**cancelled(reason, self.time(now)))
                 self._free_items_of(waiting)
             if running:
                 self.tasks.filter(pk__in=running).update(cancel_requested=True, cancel_reason=reason)
@@ -132,6 +125,11 @@ class Controlling(Recovering):
         """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
         chosen = self.by_key(ids, *states).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
+
+
+def reason_given(reason: str, by: str) -> str:
+    """Return what a cancelled task ends with: who asked for it, and why."""
+    return shortened(": ".join(filter(None, (f"by {by}" if by else "", reason))), MESSAGE_LENGTH)
 
 
 def _may_go_back(workflows: Mapping[int, Workflow], member: Member) -> bool:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django_locqueue import conf
 from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import Outcome
-from django_locqueue.policies.unique import DEBOUNCE
+from django_locqueue.policies.unique import DEBOUNCE, REPLACE
 from django_locqueue.store.recover import SOON_SECONDS, Rescued
 from django_locqueue.store.store import Store
 from django_locqueue.store.unique import Merge
@@ -66,6 +66,8 @@ class Notifying(Store):
         self._tell_placed(calls, placed)
         if on_conflict == DEBOUNCE:
             self._tell_any(any(each.holder is not None for each in placed))
+        elif on_conflict == REPLACE:  # it may wait under another limit now, which has room
+            self._tell_any(any(each.holder is not None and each.holder.limit_key is not None for each in placed))
         return placed
 
     def enqueue_items(self, calls: Sequence[Itemised]) -> list[Placed]:

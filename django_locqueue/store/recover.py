@@ -11,13 +11,13 @@ from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
-from django_locqueue.exceptions import Cancel, WorkerLost
-from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn
+from django_locqueue.exceptions import WorkerLost
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
-from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.base import cancelled, repeated, unlocked
 from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.store.values import Claimed, Key
@@ -211,15 +211,14 @@ class Recovering(FreeingItems, Stepping):
             "error_message": f"The worker died while running it, {crashes} time{'s' if crashes > 1 else ''}.",
         }
         if task.cancel_requested:
-            asked = {"error_class": class_path(Cancel), "error_message": task.cancel_reason}
-            changes: dict[str, Any] = {"state": State.CANCELLED, "finished_at": time, **unlocked(), **asked}
+            changes = cancelled(task.cancel_reason, time)
         elif crashes >= max_crashes:
             changes = {"state": State.FAILED, "finished_at": time, **unlocked()}
         elif crashes > 1:
             wait = timedelta(seconds=retry.exponential(crashes - 1))
             changes = {"state": State.SCHEDULED, "run_after": time + wait}
         else:
-            changes = {"state": State.READY if task.limit_key is None else State.BLOCKED}
+            changes = {"state": turn_of(task.limit_key)}
         # Fenced like every outcome, although the row is locked: not every database's lock was asked for the same row.
         changes = {"crashes": crashes, "worker": None, **error, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):

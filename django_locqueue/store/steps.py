@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db import models, transaction
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Concat, Greatest
+from django.db.models.functions import Cast, Greatest
 
 from django_locqueue import signals
 from django_locqueue.exceptions import StepSkipped
@@ -21,12 +21,9 @@ from django_locqueue.models import WAITING, State, TaskAttempt, Workflow
 from django_locqueue.models.task import TaskQuerySet
 from django_locqueue.policies.outcome import class_path
 from django_locqueue.policies.terms import FORGET, LIMITED
-from django_locqueue.store.base import StoreBase, unlocked
+from django_locqueue.store.base import StoreBase, any_state, cancelled
 
-SKIPPED = {
-    "error_class": class_path(StepSkipped),
-    "error_message": "A task in a step before it did not succeed.",
-}
+SKIPPED = "A task in a step before it did not succeed."
 _COUNTED = ("state", "step", "remaining", "broken", "successful", "failed", "cancelled", "cancel_requested")
 
 
@@ -152,15 +149,9 @@ class Stepping(StoreBase):
     ) -> None:
         """Give the tasks of a step their turn. They stand in their queues as if they had been enqueued now."""
         time = self.time(now)
-        key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if is_limited else Value(None)
-        state = Case(
-            When(run_after__gt=time, then=Value(State.SCHEDULED)),
-            *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if is_limited else ()),
-            default=Value(State.READY),
-        )
         of_step = self.tasks.filter(workflow_id__in=[each.pk for each in workflows], step=number)
-        blocked = of_step.alias(any_state=_any_state()).filter(any_state=State.BLOCKED)
-        begun = blocked.update(state=state, limit_key=key, run_after=Greatest(F("run_after"), time))
+        blocked = of_step.alias(any_state=any_state()).filter(any_state=State.BLOCKED)
+        begun = blocked.update(**_turn_of_step(time, is_limited=is_limited), run_after=Greatest(F("run_after"), time))
         sizes = {each.pk: each.stored_steps[number].size for each in workflows}
         waiting = sizes
         if begun != sum(sizes.values()):  # some have ended before, or are gone
@@ -180,7 +171,7 @@ class Stepping(StoreBase):
         rows = self._of_steps(workflow, numbers, *WAITING)
         if not numbers or not (ids := list(rows.values_list("pk", flat=True))):
             return
-        workflow.cancelled += rows.update(state=State.CANCELLED, finished_at=self.time(now), **unlocked(), **SKIPPED)
+        workflow.cancelled += rows.update(**cancelled(SKIPPED, self.time(now), StepSkipped))
         tell = partial(signals.tasks_skipped.send, type(self), store=self, ids=ids)
         transaction.on_commit(tell, using=self.alias, robust=True)
 
@@ -203,13 +194,17 @@ class Stepping(StoreBase):
 
     def _of_steps(self, workflow: Workflow, numbers: range, *states: str) -> TaskQuerySet:
         rows = self.tasks.filter(workflow_id=workflow.pk, step__gte=numbers.start, step__lt=numbers.stop)
-        return rows.alias(any_state=_any_state()).filter(any_state__in=states)
+        return rows.alias(any_state=any_state()).filter(any_state__in=states)
 
     def _successes(self, workflow: Workflow, numbers: range) -> int:
         return self._of_steps(workflow, numbers, State.SUCCESSFUL).count()
 
     def _reopen(
-        self, workflows: Mapping[int, Workflow], members: Mapping[int, Member], before: Mapping[int, str]
+        self,
+        workflows: Mapping[int, Workflow],
+        members: Mapping[int, Member],
+        before: Mapping[int, str],
+        now: datetime | None,
     ) -> None:
         """Count tasks that a person has just put back, and let their workflows go on from there.
 
@@ -233,6 +228,10 @@ class Stepping(StoreBase):
                 present = {pk for pk, step in steps.items() if step == workflow.step}
                 workflow.remaining += len(present)
                 workflow.broken -= len(present & unsuccessful)
+            present_ids = [pk for pk, step in steps.items() if step == workflow.step]
+            if present_ids and workflow.step and workflow.stored_steps[workflow.step].is_limited:
+                # One that ended before its turn has its limit in its terms only.
+                self.by_key(present_ids, *WAITING).update(**_turn_of_step(self.time(now), is_limited=True))
             if later := [pk for pk, step in steps.items() if step > workflow.step]:
                 self.by_key(later, *WAITING).update(state=State.BLOCKED, limit_key=None)
             self._save_workflows([workflow])
@@ -249,7 +248,7 @@ class Stepping(StoreBase):
         workflow.state, workflow.finished_at, workflow.cancel_requested = Workflow.State.RUNNING, None, False
         workflow.step, workflow.remaining = first, len(present)
         skipped = self._of_steps(workflow, range(first + 1, workflow.steps), State.CANCELLED)
-        workflow.cancelled -= skipped.filter(error_class=SKIPPED["error_class"]).update(
+        workflow.cancelled -= skipped.filter(error_class=class_path(StepSkipped)).update(
             state=State.BLOCKED, limit_key=None, finished_at=None, error_class="", error_message=""
         )
 
@@ -257,6 +256,15 @@ class Stepping(StoreBase):
         """Tasks became ready whose queues are not at hand. A database that can tell workers does."""
 
 
-def _any_state() -> Concat:
-    """Return the state as an expression that matches no index, see `StoreBase.by_key`."""
-    return Concat("state", Value(""))
+def _turn_of_step(time: Any, *, is_limited: bool) -> dict[str, Any]:
+    """Return the changes that give the tasks of a later step their turn: their limits stand in their terms till then.
+
+    ``is_limited``: whether any of them has one.
+    """
+    key = KeyTextTransform("limit_key", Cast("terms", models.JSONField())) if is_limited else Value(None)
+    state = Case(
+        When(run_after__gt=time, then=Value(State.SCHEDULED)),
+        *([When(terms__contains=LIMITED, then=Value(State.BLOCKED))] if is_limited else ()),
+        default=Value(State.READY),
+    )
+    return {"state": state, "limit_key": key}

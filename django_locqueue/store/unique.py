@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django_locqueue.exceptions import DuplicateTask
-from django_locqueue.models import WAITING, State, Task
+from django_locqueue.models import WAITING, State, Task, turn_of
 from django_locqueue.policies import unique
 from django_locqueue.store.base import repeated
 from django_locqueue.store.enqueue import Enqueuing
@@ -144,15 +144,20 @@ def _is_over(holder: Any) -> bool:
 
 def _changes(holder: Any, call: Call, on_conflict: str, merge: Merge | None) -> dict[str, Any] | None:
     """Return the new values of a waiting task's columns; None if the call cannot be joined to it."""
+    # One behind a step of its workflow waits on for that step.
+    is_behind = holder.state == State.BLOCKED and holder.limit_key is None
     if on_conflict == unique.DEBOUNCE:
         due = holder.at if call.run_after is None else call.run_after
-        turn = State.READY if holder.limit_key is None else State.BLOCKED
-        # One behind a step of its workflow waits on for that step.
-        is_behind = holder.state == State.BLOCKED and holder.limit_key is None
-        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn
+        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn_of(holder.limit_key)
         return {"run_after": due, "state": state}
     if on_conflict == unique.MERGE:
         both = merge(holder.args_kwargs, call.args_kwargs) if merge else None
         return None if both is None else {"args_kwargs": both}
     metadata = None if call.metadata is None else json.loads(call.metadata)
-    return {"args_kwargs": json.loads(call.args_kwargs), "metadata": metadata, "priority": call.priority}
+    changes = {"args_kwargs": json.loads(call.args_kwargs), "metadata": metadata, "priority": call.priority}
+    if is_behind:
+        return changes
+    # The limit may be one by an argument, which is another now.
+    extra = dict(call.extra)
+    changes["state"] = holder.state if holder.state == State.SCHEDULED else call.turn
+    return {**changes, "limit_key": extra.get("limit_key"), "terms": extra.get("terms")}

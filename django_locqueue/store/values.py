@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django_locqueue.models.task import State, Task, worker_names
+from django_locqueue.models.task import State, Task, turn_of, worker_names
 
 Key = tuple[int, int]  # a task's id and the number of its claim
 
@@ -82,7 +82,7 @@ class Claimed(NamedTuple):
     @property
     def turn(self) -> State:
         """Its state when it waits again and its time has come."""
-        return State.READY if self.limit_key is None else State.BLOCKED
+        return turn_of(self.limit_key)
 
     @property
     def name(self) -> str:

@@ -5,16 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Value
-from django.db.models.functions import Concat
-
-from django_locqueue.exceptions import Cancel, ResultsGone, TaskFailed
+from django_locqueue.exceptions import ResultsGone, TaskFailed
 from django_locqueue.models import FINISHED, WAITING, State, Workflow
-from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.policies.stored_step import StoredStep
 from django_locqueue.policies.terms import load_terms
-from django_locqueue.store.base import repeated, unlocked
-from django_locqueue.store.control import Controlling
+from django_locqueue.store.base import any_state, cancelled, repeated
+from django_locqueue.store.control import Controlling, reason_given
 from django_locqueue.store.enqueue import Enqueuing
 from django_locqueue.store.recover import BATCH
 from django_locqueue.store.steps import End
@@ -48,7 +44,7 @@ class Workflows(Enqueuing, Controlling):
             workflow.save(using=self.alias, force_insert=True)
             placed = [(number, call) for number, (_, calls) in enumerate(steps) for call in calls]
             columns = sorted({column for _, call in placed for column, _ in call.extra} | {"limit_key", "terms"})
-            stored = self.enqueue_many([_placed(call, workflow.pk, number, columns) for number, call in placed])
+            stored = self.enqueue_many([_at_step(call, workflow.pk, number, columns) for number, call in placed])
             delayed = [
                 each.id
                 for (number, _), each in zip(placed, stored, strict=True)
@@ -61,29 +57,23 @@ class Workflows(Enqueuing, Controlling):
 
     @repeated
     def cancel_workflow(
-        self, workflow_id: int, reason: str = "", *, now: datetime | None = None
+        self, workflow_id: int, reason: str = "", *, by: str = "", now: datetime | None = None
     ) -> tuple[list[int], list[int]]:
         """Cancel the waiting tasks of a workflow at once, ask the running ones to stop, and begin no further step.
 
         Return the ids of both; none if the workflow has ended. Sends no signal: ``endings.cancel_workflow`` does.
         """
-        reason = shortened(reason, MESSAGE_LENGTH)
+        reason = reason_given(reason, by)
         with self.transaction():
             workflows = self._locked_workflows([workflow_id])
             workflow = workflows.get(workflow_id)
             if workflow is None or workflow.state != Workflow.State.RUNNING:
                 return [], []
             workflow.cancel_requested = True
-            rows = self.tasks.filter(workflow_id=workflow_id).alias(any_state=Concat("state", Value("")))
+            rows = self.tasks.filter(workflow_id=workflow_id).alias(any_state=any_state())
             unfinished = rows.filter(any_state__in=(*WAITING, State.RUNNING)).order_by("step", "id")
             found = list(unfinished.select_for_update().values_list("pk", "state", "step"))
-            rows.filter(any_state__in=WAITING).update(
-                state=State.CANCELLED,
-                finished_at=self.time(now),
-                error_class=class_path(Cancel),
-                error_message=reason,
-                **unlocked(),
-            )
+            rows.filter(any_state__in=WAITING).update(**cancelled(reason, self.time(now)))
             rows.filter(any_state=State.RUNNING).update(cancel_requested=True, cancel_reason=reason)
             waited = [(pk, step) for pk, state, step in found if state != State.RUNNING]
             self._count_ends(workflows, [End(workflow_id, State.CANCELLED, step) for _, step in waited], now)
@@ -148,7 +138,7 @@ class Workflows(Enqueuing, Controlling):
             )
 
 
-def _placed(call: Call, workflow_id: int, step: int, columns: Sequence[str]) -> Call:
+def _at_step(call: Call, workflow_id: int, step: int, columns: Sequence[str]) -> Call:
     """Return the call with its place. Behind the first step its limit stays in its terms until its turn comes."""
     extra = dict(call.extra)
     if step and extra.get("limit_key") is not None:

@@ -96,7 +96,7 @@ def test_cancelling_asks_first_and_then_does_it(root: Client, store: Store) -> N
     done = root.post(page(workflow, "cancel"), {"confirmed": "yes", "reason": "wrong list"}, follow=True)
     assert "Cancelled 3 tasks." in done.content.decode()
     assert states(workflow) == ["cancelled cancelled", "cancelled"]
-    assert Task.objects.first().error_message == "wrong list"
+    assert Task.objects.first().error_message == "by root: wrong list"
     assert LogEntry.objects.count() == 1
 
 

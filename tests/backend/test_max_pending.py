@@ -8,9 +8,9 @@ from django.core import checks
 from django.db import transaction
 from django.utils import timezone
 
-from django_locqueue import QueueFull, group, pending_limit, registry
+from django_locqueue import DuplicateTask, QueueFull, group, pending_limit, registry
 from django_locqueue.models import Task
-from tests import tasks
+from tests import tasks, unique_tasks
 from tests.running import in_thread, our_backend
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +77,55 @@ def test_a_call_that_cannot_be_stored_takes_no_room(with_limit):
     with_limit({"default": 1})
     with pytest.raises(TypeError):
         tasks.add.enqueue(object())
+    tasks.add.enqueue(1)
+
+
+@pytest.mark.parametrize("definition", [unique_tasks.ship, unique_tasks.fetch], ids=["whole", "its items"])
+def test_a_duplicate_takes_no_room(with_limit, definition):
+    with_limit({"default": 2})
+    call = (7, ["a"])
+    definition.enqueue(*call)
+    for _ in range(3):
+        assert definition.enqueue(*call).is_duplicate
+    assert all(each.is_duplicate for each in definition.enqueue_many([(call, {})]))
+    tasks.add.enqueue(1)
+    with pytest.raises(QueueFull):
+        tasks.add.enqueue(2)
+
+
+def test_what_is_refused_as_a_duplicate_takes_no_room(with_limit):
+    with_limit({"default": 2})
+    unique_tasks.invoice.enqueue(7)
+    with pytest.raises(DuplicateTask):
+        unique_tasks.invoice.enqueue(7)
+    tasks.add.enqueue(1)
+
+
+def test_many_calls_of_which_a_later_one_is_refused_take_no_room(with_limit):
+    with_limit({"default": 1, "mail": 1}, MIDDLEWARE=["tests.hooks.LargeToMail"])
+    with pytest.raises(QueueFull, match="'mail'"):
+        tasks.add.enqueue_many([((number,), {}) for number in (1, 1000, 1001)])
+    tasks.add.enqueue(1)
+
+
+def test_calls_of_which_one_queue_is_full_take_no_room_in_another(with_limit):
+    with_limit({"default": 1, "mail": 1})
+    to_mail = tasks.add.using(queue_name="mail")
+    with pytest.raises(QueueFull, match="'mail'"):
+        group([tasks.add.call(1), to_mail.call(2), to_mail.call(3)]).enqueue()
+    tasks.add.enqueue(1)
+
+
+def test_a_workflow_that_cannot_be_stored_takes_no_room(with_limit, monkeypatch):
+    with_limit({"default": 1})
+
+    def fail(*args):
+        raise OSError("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(our_backend().store), "enqueue_workflow", fail)
+        with pytest.raises(OSError, match="away"):
+            group([tasks.add.call(1)]).enqueue()
     tasks.add.enqueue(1)
 
 

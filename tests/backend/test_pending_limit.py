@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from django.db import connections
 
 from django_locqueue import QueueFull, pending_limit
 from django_locqueue.pending_limit import LOOK_SECONDS, PendingLimit
@@ -94,7 +95,56 @@ def test_looks_that_take_long_are_a_twentieth_of_the_time(clock):
     assert backlog.looks == 1
     clock.now += 0.5
     admitted(limit, backlog, 1)
+    limit._looker.join()
     assert backlog.looks == 2
+
+
+def test_after_a_look_that_took_long_no_call_waits_for_the_next(clock):
+    limit, backlog = PendingLimit("mail", 10), Backlog(clock, seconds=0.5)
+    admitted(limit, backlog, 1)
+    backlog.waiting, clock.now = 7, clock.now + 10
+    go_on = threading.Event()
+
+    def slow(queue_name, most):
+        assert go_on.wait(30)
+        return backlog.look(queue_name, most)
+
+    limit.admit(1, slow)
+    clock.now += 10
+    limit.admit(1, slow)  # nor does it begin another
+    go_on.set()
+    limit._looker.join()
+    assert backlog.looks == 2
+    assert admitted(limit, backlog, 10) == 1  # 7 waited, and 2 came since it began
+
+
+def test_after_looks_are_quick_again_a_call_looks_itself(clock):
+    limit, backlog = PendingLimit("mail", 10), Backlog(clock, seconds=0.5)
+    admitted(limit, backlog, 1)
+    backlog.seconds = 0
+    clock.now += 10
+    admitted(limit, backlog, 1)
+    limit._looker.join()
+    clock.now += LOOK_SECONDS
+    admitted(limit, backlog, 1)
+    assert backlog.looks == 3
+
+
+@pytest.mark.django_db
+def test_a_look_beside_the_calls_leaves_no_connection_open_and_harms_none_of_them(clock, caplog):
+    limit = PendingLimit("mail", 10)
+    limit._took = 1
+    opened = []
+
+    def broken(queue_name, most):
+        connections["default"].ensure_connection()
+        opened.append(connections["default"])
+        raise ConnectionError("away")
+
+    limit.admit(1, broken)
+    limit._looker.join()
+    assert opened[0].connection is None
+    assert "What waits in the queue 'mail' could not be counted" in caplog.text
 
 
 def test_many_calls_are_admitted_all_or_none(clock):

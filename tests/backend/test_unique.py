@@ -8,11 +8,8 @@ from django.utils import timezone
 from django_locqueue import DuplicateTask, Unique, compat, task
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.models import State, Task
-from django_locqueue.policies.outcome import Kind
-from django_locqueue.store.serve import Owner
 from tests import tasks, unique_tasks
 from tests.running import our_backend, row
-from tests.store.rows import outcome
 
 pytestmark = pytest.mark.django_db
 
@@ -272,30 +269,6 @@ def test_of_many_what_takes_a_key_over_is_met_by_the_next():
 
 
 # -- beside other options
-
-
-def test_under_a_limit_of_one_what_takes_a_key_over_waits_for_the_end():
-    store = our_backend().store
-    worker = store.register_worker("w", lease=60)
-    owner = Owner(worker.pk, worker.name)
-    first = unique_tasks.sync_one_at_a_time.enqueue(1, [1])
-    [running] = store.claim_limited(owner, 5).tasks
-    second = unique_tasks.sync_one_at_a_time.enqueue(1, [2])
-    assert unique_tasks.sync_one_at_a_time.enqueue(1, [3]).id == second.id
-    assert (running.id, store.claim_limited(owner, 5).tasks) == (int(first.id), [])
-    store.ack([(running, outcome(Kind.SUCCESSFUL))])
-    [follower] = store.claim_limited(owner, 5).tasks
-    assert (follower.id, row(second).args_kwargs["args"]) == (int(second.id), [1, [2, 3]])
-
-
-def test_a_limited_task_waits_once_and_runs_as_often_as_its_limit_allows():
-    store = our_backend().store
-    worker = store.register_worker("w", lease=60)
-    first = unique_tasks.ship_two_at_once.enqueue(1)
-    assert unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
-    assert row(first).state == State.BLOCKED
-    store.claim_limited(Owner(worker.pk, worker.name), 5)
-    assert not unique_tasks.ship_two_at_once.enqueue(1).is_duplicate
 
 
 def test_the_calls_of_a_chunk_are_unique_by_the_names_that_they_pass():

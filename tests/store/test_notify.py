@@ -294,6 +294,16 @@ def test_a_waiting_task_that_is_to_run_at_once_is_told(ear, store):
     assert ear.heard() == [ANY]
 
 
+def test_a_waiting_task_that_may_be_under_another_limit_is_told(ear, store):
+    unique_tasks.ship_from.enqueue(1, 10)
+    unique_tasks.render.enqueue("home")
+    ear.heard()
+    unique_tasks.render.enqueue("home")
+    assert ear.heard() == []
+    unique_tasks.ship_from.enqueue(1, 20)
+    assert ear.heard() == [ANY]
+
+
 def test_items_that_are_enqueued_tell_their_queue(ear):
     unique_tasks.fetch.enqueue(1, [1])
     assert ear.heard() == ["default"]

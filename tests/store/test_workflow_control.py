@@ -1,9 +1,13 @@
 """What a person does to workflows and their tasks, and what pruning leaves of them."""
 
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from django_locqueue.models import State, Task, TaskAttempt, Workflow
 from django_locqueue.policies.outcome import Kind
+from django_locqueue.policies.terms import Terms
 from django_locqueue.store import Store
 from django_locqueue.store.serve import Owner
 from tests.store.flows import counts, end_all, flow, ids_of, start, states
@@ -83,6 +87,22 @@ def test_a_cancelled_task_of_a_later_step_is_put_back_behind_the_present_one(sto
     assert (states(workflow), flow(workflow).remaining, counts(workflow)) == (["ready", "blocked"], 1, (0, 0, 0))
 
 
+@pytest.mark.parametrize("way", ["failed before it", "cancelled alone", "cancelled with all"])
+def test_a_limited_task_that_never_had_its_turn_is_put_back_under_its_limit(store: Store, owner: Owner, way: str):
+    limited: Any = {"turn": "blocked", "extra": (("limit_key", "c:shop"), ("terms", Terms(concurrency=1).dump()))}
+    workflow = start(store, 1, 2, steps={"is_limited": True}, **limited)
+    Task.objects.filter(pk__in=ids_of(workflow, 0)).update(state="ready")  # who claims under limits is another matter
+    second = ids_of(workflow, 1)[0]
+    if way == "cancelled with all":
+        store.cancel_workflow(workflow)
+    elif way == "cancelled alone":
+        store.cancel([second])
+    if way != "cancelled with all":
+        end_all(store, owner, Kind.FAILED if way == "failed before it" else Kind.SUCCESSFUL)
+    store.requeue([second])
+    assert (row(second)["state"], row(second)["limit_key"]) == ("blocked", "c:shop")
+
+
 # -- the whole
 
 
@@ -96,6 +116,13 @@ def test_cancelling_a_workflow_ends_what_waits_at_once(store: Store, owner: Owne
     assert row(cancelled[0])["error_message"] == "no longer wanted"
     store.ack([(task, outcome(Kind.SUCCESSFUL))])
     assert (flow(workflow).state, counts(workflow)) == ("cancelled", (1, 0, 2))
+
+
+def test_the_tasks_of_a_cancelled_workflow_say_who_asked_for_it(store: Store, owner: Owner):
+    workflow = start(store, 2)
+    task = claim_one(store, owner)
+    [waiting], _ = store.cancel_workflow(workflow, "wrong list", by="ann")
+    assert (row(waiting)["error_message"], row(task.id)["cancel_reason"]) == ("by ann: wrong list",) * 2
 
 
 def test_a_workflow_of_which_nothing_runs_is_cancelled_at_once(store: Store):
