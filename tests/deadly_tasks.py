@@ -84,7 +84,9 @@ def end_thread(name: str) -> None:
     while not (found := [each for each in threading.enumerate() if each.name == name]):
         time.sleep(0.01)  # it is about to be started
     [thread] = found
-    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    while thread.is_alive():  # within a function that SQLite calls, it would be an error of the database
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+        thread.join(0.5)
 
 
 @task

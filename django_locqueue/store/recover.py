@@ -149,8 +149,10 @@ class Recovering(FreeingItems, Stepping):
             busy = self._existing_workflows(some - {None} - workflows.keys())
             locked = list(self._locked(orphaned[:limit]).values_list("pk", flat=True))
             # Looked at again under the lock: when PostgreSQL finds a row changed since the statement began, it checks
-            # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass.
-            orphans = orphaned.filter(pk__in=locked).defer("args_kwargs", "return_value", "metadata") if locked else ()
+            # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass. And
+            # locked again, which costs nothing: MariaDB would else show the rows as the transaction first saw them.
+            again = self._locked(orphaned.filter(pk__in=locked)) if locked else self.tasks.none()
+            orphans = again.defer("args_kwargs", "return_value", "metadata")
             rescued, ends = [], []
             for task in orphans:
                 # What came into sight only now, or whose workflow somebody else holds, waits for the next sweep.

@@ -109,8 +109,9 @@ class Supervisor:
         Others take its tasks when its lease is over, and it cannot even be asked to leave.
         """
         now, pulse = time.monotonic(), child.table.pulse
-        # Who was stopped or starved itself cannot tell how long others were silent.
-        if child.process is None or not pulse or pulse != child.pulse or now - self._looked > STARVED_SECONDS:
+        if (unseen := now - self._looked) > STARVED_SECONDS:
+            child.heard += unseen  # who was stopped or starved himself cannot tell how long others were silent
+        if child.process is None or not pulse or pulse != child.pulse:
             child.pulse, child.heard = pulse, now
         elif now - child.heard > self.lease:
             logger.error("Worker process %d has been silent for %.0f s and is killed.", child.process.pid, self.lease)

@@ -304,7 +304,7 @@ def test_a_worker_does_not_start_with_wrong_settings(settings):
 
 def test_each_backend_is_checked_once(settings):
     settings.TASKS = {"default": {"BACKEND": OURS, "OPTIONS": {"COLOUR": 1}}}
-    messages = [message for message in checks.run_checks() if message.id == "locqueue.E002"]
+    messages = [message for message in checks.run_checks(databases=[]) if message.id == "locqueue.E002"]
     assert len(messages) == 1
     assert compat.task_backends["default"].alias == "default"
 

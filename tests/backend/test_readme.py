@@ -26,7 +26,7 @@ def test_a_block_of_settings_can_be_copied(settings, first_words):
     for name, value in block(first_words).items():
         if name.isupper():
             setattr(settings, name, value)
-    found = [message for message in checks.run_checks() if str(message.id).startswith("locqueue")]
+    found = [message for message in checks.run_checks(databases=[]) if str(message.id).startswith("locqueue")]
     assert found == []
 
 
