@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_locqueue.models import Limit, State, Task
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.execution import Execution
-from tests import limited_tasks, tasks
+from tests import hooks, limited_tasks, tasks
 from tests.processes import wait_until
 from tests.running import in_thread, our_backend, perform, row
 from tests.worker.conftest import a_worker
@@ -114,6 +114,17 @@ def test_a_task_that_gets_its_thread_too_late_for_its_rate_goes_back_unrun():
     [claimed] = store.claim_limited(Owner(worker.pk, worker.name), 1).tasks
     perform([Execution(claimed, start_by=0.0)])
     assert (row(result).state, row(result).attempt, limited_tasks.began) == (State.BLOCKED, 0, [])
+
+
+def test_what_comes_too_late_for_its_rate_has_met_no_hook(settings):
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"MIDDLEWARE": ["tests.hooks.Noting"]}}}
+    limited_tasks.hourly.enqueue(1)
+    store = our_backend().store
+    worker = store.register_worker("w", lease=60)
+    [claimed] = store.claim_limited(Owner(worker.pk, worker.name), 1).tasks
+    hooks.seen.clear()
+    perform([Execution(claimed, start_by=0.0)])
+    assert hooks.seen == []
 
 
 def test_tasks_of_a_dead_worker_free_their_places_when_its_lease_is_over(settings):
