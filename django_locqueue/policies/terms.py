@@ -37,6 +37,7 @@ class Terms:
 USUAL = Terms()
 
 # As they stand in the text, for statements over many rows.
+CONCURRENCY = '"concurrency":'
 LIMITED = '"limit_key":'
 FORGET = '"forget":true'
 

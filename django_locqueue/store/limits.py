@@ -152,7 +152,8 @@ class Limiting(LimitKeeping, LineReading, Serving):
             waiting = self.waiting_in(line, most + 1, now=now)
             if not waiting:
                 return Turn()
-            running, terms = waiting[0].running, load_terms(waiting[0].terms)
+            terms = load_terms(waiting[0].terms)
+            running = 0 if terms.concurrency is None else self.running_under(line.limit_key)
             room = most if terms.concurrency is None else min(most, terms.concurrency - running)
             if room <= 0:
                 return Turn()

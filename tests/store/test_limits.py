@@ -7,6 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Limit, Task
 from django_locqueue.policies.outcome import Kind
@@ -16,7 +18,7 @@ from django_locqueue.store import limits as module
 from django_locqueue.store.lines import Line
 from django_locqueue.store.serve import Owner
 from tests.store.limited import blocked, blocked_many
-from tests.store.rows import NOW, ago, later, outcome, put, state
+from tests.store.rows import NOW, ago, later, outcome, put, put_many, state
 
 SLOW = ("amap", 1, 60.0)  # one start a minute
 
@@ -99,6 +101,15 @@ def test_a_rate_is_one_for_all_queues_and_definitions(store: Store, owner: Owner
     blocked(rate=SLOW, queue_name="a", task_path="shop.one")
     blocked(rate=SLOW, queue_name="b", task_path="shop.two")
     assert len(claim(store, owner)) == 1
+
+
+def test_what_runs_under_a_rate_is_not_counted(store: Store, owner: Owner):
+    put_many(3, "running", limit_key="r:amap")
+    blocked(rate=SLOW)
+    assert [line.running for line in store.lines("default", "", 10)] == [0]
+    with CaptureQueriesContext(connection) as queries:
+        assert len(claim(store, owner)) == 1
+    assert not [query["sql"] for query in queries if query["sql"].startswith("SELECT COUNT")]
 
 
 def test_a_task_can_be_under_a_rate_and_a_number_at_once(store: Store, owner: Owner):
