@@ -45,6 +45,14 @@ def test_a_task_that_ends_in_any_way_makes_room_for_the_next(store: Store, owner
     assert claim(store, owner) == [second]
 
 
+def test_a_limited_task_that_fails_asks_for_no_items(store: Store, owner: Owner):
+    blocked("shop")
+    [task] = store.claim_limited(owner, 1, now=NOW).tasks
+    with CaptureQueriesContext(connection) as queries:
+        store.ack([(task, outcome(Kind.FAILED))], now=NOW)
+    assert not [query["sql"] for query in queries if "locqueue_uniqueitem" in query["sql"]]
+
+
 def test_under_a_limit_of_one_tasks_run_in_strict_order(store: Store, owner: Owner):
     early = blocked("shop", run_after=ago(minutes=3))
     late = blocked("shop", run_after=ago(minutes=2))
