@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from django_locqueue.models import Limit, State, Task
@@ -91,6 +92,32 @@ def test_a_task_that_made_no_call_lets_the_next_have_its_start():
     limited_tasks.no_call_was_made.enqueue_many([((number,), {}) for number in range(3)])
     drain(threads=1)
     assert limited_tasks.began == [(0, True), (1, True), (2, True)]
+
+
+@pytest.fixture
+def many_writers():
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+
+
+def test_a_pause_of_the_rate_holds_though_the_tasks_transaction_is_rolled_back(many_writers):
+    limited_tasks.pauses_and_rolls_back.enqueue_many([((3600,), {}) for _ in range(2)])
+    drain(threads=1)
+    assert sorted(Task.objects.values_list("state", flat=True)) == ["blocked", "failed"]
+
+
+def test_a_start_that_is_given_back_within_a_transaction_is_there_though_it_is_rolled_back(many_writers):
+    limited_tasks.no_call_was_made_and_rolls_back.enqueue_many([((), {}) for _ in range(2)])
+    drain(threads=1)
+    assert limited_tasks.began == [True, True]
+
+
+def test_a_rate_cannot_be_paused_within_a_transaction_of_sqlite():
+    if connection.vendor != "sqlite":
+        pytest.skip("SQLite only")
+    result = limited_tasks.pauses_and_rolls_back.enqueue(3600)
+    drain()
+    assert row(result).error_message.startswith("Not within a transaction: SQLite has one writer")
 
 
 @pytest.mark.parametrize("seconds", [-1, 10**12, "3", True])
