@@ -29,12 +29,14 @@ WITH RECURSIVE queue (name) AS (
 SELECT name FROM queue
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
 """
-_LINES = f"""
+_KEYS = f"""
 WITH RECURSIVE line (name, place) AS (
   SELECT ({_KEY_AFTER} %s {_ORDER} LIMIT 1), 1
   UNION ALL
   SELECT ({_KEY_AFTER} line.name {_ORDER} LIMIT 1), place + 1 FROM line WHERE line.name IS NOT NULL AND place < %s
 )
+"""
+_LINES = f"""{_KEYS}
 SELECT name, terms,
   CASE WHEN terms LIKE '%%{CONCURRENCY}%%' THEN ({_RUNNING} name) ELSE 0 END,
   (SELECT next_at FROM {LIMITS} WHERE {LIMITS}.key = name),
@@ -109,6 +111,11 @@ class LineReading(QueueKeeping):
             wait = 0.0 if next_at is None else (load(next_at) - present).total_seconds()
             found.append(FirstOfLine(Line(queue_name, name), load_terms(terms), running, wait))
         return found
+
+    def line_keys(self, queue_name: str, key: str, most: int) -> list[str]:
+        """Return up to ``most`` keys of a queue's lines that come behind a key, whatever their rows hold."""
+        sql = f"{_KEYS} SELECT name FROM line WHERE name IS NOT NULL"
+        return [name for (name,) in self.fetch(sql, [queue_name, key, queue_name, most])]
 
     def waiting_in(self, line: Line, most: int, *, now: datetime | None = None) -> list[Waiting]:
         """Return the first of a line; none if its queue is paused."""

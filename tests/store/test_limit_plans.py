@@ -118,6 +118,10 @@ def test_the_lines_of_a_queue_are_found_by_steps_through_the_index(store: Store,
     assert "Seq Scan on locqueue_limit" not in plan
 
 
+def test_the_keys_of_a_queue_are_found_by_steps_through_the_index(store: Store, explains: None):
+    assert cheap(plan_of(lambda: store.line_keys("queue 1", "", 100), "WITH RECURSIVE"), "locqueue_task_limited")
+
+
 def test_the_first_of_a_line_are_read_from_the_index(store: Store, explains: None):
     plan = plan_of(lambda: store.waiting_in(Line("queue 1", "c:shop-1"), 5), "SELECT id")
     assert cheap(plan, "locqueue_task_limited")
