@@ -192,6 +192,23 @@ def test_a_pause_holds_for_what_waits_under_another_key_as_well(store: Store, ow
     assert len(claim(store, owner, now=later(seconds=3600))) == 1
 
 
+def test_a_pause_that_is_ended_is_over_for_what_waits_under_another_key_as_well(store: Store, owner: Owner):
+    fast = ("amap", 1000, 1.0)
+    for key in ("shop-1", "shop-2"):
+        blocked(key, rate=fast)
+    [task] = store.claim_limited(owner, 1, now=NOW).tasks
+    store.pause_rate(task, 3600, now=NOW)
+    assert claim(store, owner, now=later(seconds=1)) == []
+    assert store.resume_rate("r:amap", now=later(seconds=1))
+    assert len(claim(store, owner, now=later(seconds=1))) == 1
+
+
+def test_a_rate_that_is_not_paused_is_not_resumed(store: Store, owner: Owner):
+    Limit.objects.create(key="r:amap", paused_until=ago(seconds=1), next_at=later(seconds=9))
+    assert not store.resume_rate("r:amap", now=NOW)
+    assert Limit.objects.get().next_at == later(seconds=9)
+
+
 def test_a_token_that_is_given_back_is_there_again(store: Store, owner: Owner):
     first, second = blocked(rate=SLOW), blocked(rate=SLOW)
     [task] = store.claim_limited(owner, 1, now=NOW).tasks
