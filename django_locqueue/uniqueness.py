@@ -59,6 +59,9 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
         _rule(definition)
     except ValueError as error:
         return str(error)
+    if unique.unique_items is not None and definition.rate_limit is not None:
+        # Its items are free when it starts, which may wait for a caller's commit: longer than a rate's start is good.
+        return "unique_items do not go together with rate_limit: give concurrency, or the rate to a task of its own."
     if unique.seconds is None:
         return None
     if not definition.keep_result:

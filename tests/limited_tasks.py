@@ -72,6 +72,18 @@ def pauses(context, seconds):
     context.pause_rate(seconds)
 
 
+@task(rate_limit="1000/s", rate_key="paused", takes_context=True, atomic=True, max_attempts=1)
+def pauses_and_rolls_back(context, seconds):
+    context.pause_rate(seconds)
+    raise ValueError("rolled back")
+
+
+@task(rate_limit="1/h", takes_context=True, atomic=True, max_attempts=1)
+def no_call_was_made_and_rolls_back(context):
+    note(context.return_rate())
+    raise ValueError("rolled back")
+
+
 @task(concurrency=1, rate_limit="1000/s")
 async def in_order_async(number):
     note(number)

@@ -2,8 +2,15 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import quote, unquote
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count
+from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import path, reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,7 +23,10 @@ from django_locqueue.models import Limit, Queue, Task
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.policies.terms import Terms, load_terms
+from django_locqueue.store import get_store
 from django_locqueue.store.limit_rows import rate_key, rate_of
+
+PERMISSION = "locqueue.pause_queue"
 
 
 @admin.register(Limit)
@@ -41,6 +51,22 @@ class LimitAdmin(PlainListAdmin):
             limit.running = counts.get(limit.key, 0)
             limit.waiting_text = capped_text(waiting[limit.key])
 
+    def get_list_display(self, request: Any) -> Any:
+        if not request.user.has_perm(PERMISSION):
+            return self.list_display
+
+        @admin.display(description="", empty_value="")
+        def button(limit: Any) -> Any:
+            if not _is_paused(limit):
+                return None
+            return format_html(
+                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
+                reverse("admin:locqueue_limit_resume", args=[quote(limit.key)], current_app=self.admin_site.name),
+                _("Go on"),
+            )
+
+        return (*self.list_display, button)
+
     @admin.display(description=gettext_lazy("limit"))
     def name_column(self, limit: Limit) -> str:
         return name_of(limit.key)
@@ -60,9 +86,42 @@ class LimitAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("next start"))
     def next_column(self, limit: Any) -> Any:
-        if limit.paused_until is not None and limit.paused_until > limit.at:
+        if _is_paused(limit):
             return _("paused until %(time)s") % {"time": moments.whole(limit.paused_until)}
         return moments.time_tag(limit.next_at) if limit.next_at is not None and limit.next_at > limit.at else "–"
+
+    # -- changes
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.resume_view)
+        return [path("<path:key>/resume/", view, name="locqueue_limit_resume"), *super().get_urls()]
+
+    def resume_view(self, request: Any, key: str) -> Any:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not request.user.has_perm(PERMISSION):
+            raise PermissionDenied
+        limit = Limit.objects.filter(pk=unquote(key)).first()
+        if limit is None:
+            raise Http404
+        name = name_of(limit.key)
+        if get_store().resume_rate(limit.key):
+            LogEntry.objects.create(
+                user_id=request.user.pk,
+                content_type=ContentType.objects.get_for_model(Limit),
+                object_id=limit.key,
+                object_repr=name[:200],  # not the key, which may hold what is masked
+                action_flag=CHANGE,
+                change_message=_("Resumed."),
+            )
+            self.message_user(request, _("Limit “%(name)s” goes on.") % {"name": name}, messages.SUCCESS)
+        else:
+            self.message_user(request, _("Limit “%(name)s” was not paused.") % {"name": name}, messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:locqueue_limit_changelist", current_app=self.admin_site.name))
+
+
+def _is_paused(limit: Any) -> bool:
+    return limit.paused_until is not None and bool(limit.paused_until > limit.at)
 
 
 def why_it_waits(task: Any) -> str:
@@ -96,7 +155,7 @@ def _closed(terms: Terms) -> str:
     if limit is None:
         return ""
     values = {"name": name_of(limit.key), "rate": str(rate)}
-    if limit.paused_until is not None and limit.paused_until > limit.at:
+    if _is_paused(limit):
         return _("Limit %(name)s: paused until %(time)s.") % {**values, "time": moments.whole(limit.paused_until)}
     if limit.next_at is not None and limit.next_at > limit.at:
         return _("Limit %(name)s: %(rate)s, the next start %(time)s.") % {

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, DataError, IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from django_locqueue.exceptions import DamagedTask
@@ -19,6 +19,7 @@ from django_locqueue.models import STARTABLE, State
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.lines import Line, LineReading
 from django_locqueue.store.look_back import LookingBack
 from django_locqueue.store.recover import Recovering
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE
@@ -36,7 +37,7 @@ LOOKED_AT = 1000  # rows from the head of each queue: more than a claim takes
 _HARMLESS = {"attempt": 0, "crashes": 0, "max_attempts": 1, "priority": 0, "worker_ids": ""}
 
 
-class SettingAside(LookingBack, Recovering):
+class SettingAside(LineReading, LookingBack, Recovering):
     @repeated
     def set_aside(self, *, limit: int = LOOKED_AT, now: datetime | None = None) -> list[int]:
         """Fail the tasks at the heads of the queues and lines whose rows cannot be claimed; return their ids.
@@ -44,20 +45,32 @@ class SettingAside(LookingBack, Recovering):
         What cannot even be written is logged and stays. Sends no signal: ``endings.set_aside`` does.
         """
         found: list[int] = []
-        for ids in self._heads(limit):
+        for ids in self._heads(limit, now):
             found += self._set_aside(ids, now)
         return found
 
-    def _heads(self, limit: int) -> Iterator[Sequence[int]]:
+    def _heads(self, limit: int, now: datetime | None) -> Iterator[Sequence[int]]:
         for head in self.find_ready(limit):
             yield head.ids
-        limited = self.tasks.limited().order_by("queue_name", "limit_key", "-priority", "run_after", "id")
-        line = limited.values_list("queue_name", "limit_key").first()
-        while line is not None:
-            queue_name, key = line
-            yield list(limited.filter(queue_name=queue_name, limit_key=key).values_list("pk", flat=True)[:limit])
-            behind = Q(queue_name=queue_name, limit_key__gt=key) | Q(queue_name__gt=queue_name)
-            line = limited.filter(behind).values_list("queue_name", "limit_key").first()
+        # There may be thousands of lines with a task in each: their heads are tried together.
+        ids: list[int] = []
+        for line in self._all_lines(now):
+            ids += self._first_of(line, limit)
+            while len(ids) >= limit:
+                yield ids[:limit]
+                ids = ids[limit:]
+        yield ids
+
+    def _all_lines(self, now: datetime | None) -> Iterator[Line]:
+        for queue_name in self.limited_queues(now=now):
+            keys = [""]
+            while keys := self.line_keys(queue_name, keys[-1], LOOKED_AT):
+                yield from (Line(queue_name, key) for key in keys)
+
+    def _first_of(self, line: Line, limit: int) -> list[int]:
+        limited = self.tasks.limited().filter(queue_name=line.queue_name, limit_key=line.limit_key)
+        first = limited.order_by("queue_name", "limit_key", "-priority", "run_after", "id")
+        return list(first.values_list("pk", flat=True)[:limit])
 
     def _set_aside(self, ids: Sequence[int], now: datetime | None) -> list[int]:
         """Look for them by halves: among a thousand rows one costs ten tries."""
@@ -112,9 +125,9 @@ class SettingAside(LookingBack, Recovering):
     def _end_ready(self, task_id: int, values: dict[str, Any], now: datetime | None) -> bool:
         member = self._members([task_id]).get(task_id)
         workflows = self._locked_workflows([member.workflow_id]) if member else {}
-        self._free_items_of([task_id])
         if not self.by_key([task_id], *STARTABLE).update(**values):
-            return False
+            return False  # it has begun, or ended, meanwhile
+        self._free_items_of([task_id])
         if member:
             self._count_ends(workflows, [End(member.workflow_id, State.FAILED, member.step)], now)
         return True

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.models import Limit
-from django_locqueue.policies.limits import RATE
+from django_locqueue.policies.limits import CONCURRENCY, RATE
 from django_locqueue.policies.ratelimit import Bucket, Rate
 from django_locqueue.policies.terms import Terms, load_terms
 from django_locqueue.store.base import StoreBase, repeated
@@ -97,6 +97,21 @@ class LimitKeeping(StoreBase):
         shorter = Q(paused_until=None) | Q(paused_until__lt=until)
         self.limits.filter(shorter, pk=key).update(paused_until=until, next_at=until)
         return True
+
+    @repeated
+    def resume_rate(self, key: str, *, now: datetime | None = None) -> bool:
+        """End the pause of the limit that holds a rate's tokens. False if it was not paused, or its pause was over."""
+        time = self.time(now)
+        with self.transaction():
+            limit = self.limits.select_for_update().filter(pk=key, paused_until__gt=time).first()
+            if limit is None:
+                return False
+            self.limits.filter(pk=key).update(paused_until=None, next_at=None)
+            # Who is under this rate by another key has noted the pause as his own next start. Whose that is nobody
+            # knows, so all of them are looked at once more.
+            noted = self.limits.filter(key__startswith=CONCURRENCY, next_at__gt=time, next_at__lte=limit.paused_until)
+            noted.update(next_at=None)
+            return True
 
     @repeated
     def return_rate(self, task: Claimed, *, now: datetime | None = None) -> bool:

@@ -152,7 +152,8 @@ class Limiting(LimitKeeping, LineReading, Serving):
             waiting = self.waiting_in(line, most + 1, now=now)
             if not waiting:
                 return Turn()
-            running, terms = waiting[0].running, load_terms(waiting[0].terms)
+            terms = load_terms(waiting[0].terms)
+            running = 0 if terms.concurrency is None else self.running_under(line.limit_key)
             room = most if terms.concurrency is None else min(most, terms.concurrency - running)
             if room <= 0:
                 return Turn()
@@ -171,7 +172,9 @@ class Limiting(LimitKeeping, LineReading, Serving):
                 room = terms.chunk
             elif rate is not None:
                 room = min(room, rated.tokens(rate))
-            tasks = self._claim_waiting(_alike(waiting)[:room], owner, rated.at)
+            # One at a time is one after the other, too: there nobody goes before a first that somebody has locked.
+            next_ones = _alike(waiting)[: room if terms.concurrency == 1 else None]
+            tasks = self._claim_waiting(next_ones, room, owner, rated.at)
             if not tasks:
                 return Turn(wait=BUSY_SECONDS)  # somebody changes them
             more: float | None = 0.0
@@ -188,11 +191,14 @@ class Limiting(LimitKeeping, LineReading, Serving):
                 start_by=None if rate is None else began + rate.lag - CLOCK_SECONDS,
             )
 
-    def _claim_waiting(self, waiting: Sequence[Waiting], owner: Owner, at: datetime) -> list[Claimed]:
-        """Claim these, but those whose rows somebody has locked: no other is claimed in their place."""
+    def _claim_waiting(self, waiting: Sequence[Waiting], limit: int, owner: Owner, at: datetime) -> list[Claimed]:
+        """Claim the first of these, but those whose rows somebody has locked."""
         ids, params = self._ids_sql([each.id for each in waiting])
-        picked = f"FROM {TABLE} WHERE {ids} AND {self.any_state_sql} = 'blocked' ORDER BY id"
-        return self._claim_picked(picked, params, owner, at)
+        picked = (
+            f"FROM {TABLE} WHERE {ids} AND {self.any_state_sql} = 'blocked' "
+            f"ORDER BY priority DESC, run_after, id LIMIT %s"
+        )
+        return self._claim_picked(picked, [*params, limit], owner, at)
 
     def _ids_sql(self, ids: Sequence[int]) -> tuple[str, list[object]]:
         return f"id IN ({', '.join(['%s'] * len(ids))})", list(ids)

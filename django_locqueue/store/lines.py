@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django_locqueue import clock
-from django_locqueue.policies.terms import Terms, load_terms
+from django_locqueue.policies.terms import CONCURRENCY, Terms, load_terms
 from django_locqueue.store.limit_rows import LIMITS
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.serve import TABLE
 
 _ORDER = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
 _KEY_AFTER = f"SELECT limit_key FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key > "
+
+# To be asked only where a number of running tasks is the limit: thousands may run under a rate.
+_RUNNING = f"SELECT COUNT(*) FROM {TABLE} WHERE state = 'running' AND limit_key ="
 
 # Skip scans, as in `serve`: from queue to queue, and in a queue from key to key, each step one entry of the index. A
 # hundred thousand tasks in a line cost no more than one.
@@ -26,21 +29,27 @@ WITH RECURSIVE queue (name) AS (
 SELECT name FROM queue
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{paused}})
 """
-_LINES = f"""
+_KEYS = f"""
 WITH RECURSIVE line (name, place) AS (
   SELECT ({_KEY_AFTER} %s {_ORDER} LIMIT 1), 1
   UNION ALL
   SELECT ({_KEY_AFTER} line.name {_ORDER} LIMIT 1), place + 1 FROM line WHERE line.name IS NOT NULL AND place < %s
 )
-SELECT name,
-  (SELECT terms FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = name {_ORDER} LIMIT 1),
-  (SELECT COUNT(*) FROM {TABLE} WHERE state = 'running' AND limit_key = name),
+"""
+_LINES = f"""{_KEYS}
+SELECT name, terms,
+  CASE WHEN terms LIKE '%%{CONCURRENCY}%%' THEN ({_RUNNING} name) ELSE 0 END,
   (SELECT next_at FROM {LIMITS} WHERE {LIMITS}.key = name),
   {{now}}
-FROM line WHERE name IS NOT NULL
+FROM (
+  SELECT name,
+    (SELECT terms FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = name {_ORDER} LIMIT 1)
+    AS terms
+  FROM line WHERE name IS NOT NULL
+) AS head
 """
 _WAITING = f"""
-SELECT id, task_path, terms, run_after, (SELECT COUNT(*) FROM {TABLE} WHERE state = 'running' AND limit_key = %s)
+SELECT id, task_path, terms, run_after
 FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = %s
   AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {{paused}})
 {_ORDER} LIMIT %s
@@ -53,7 +62,10 @@ class Line(NamedTuple):
 
 
 class FirstOfLine(NamedTuple):
-    """``terms``: the first task's. ``running``: how many run under the key. ``wait``: seconds until a turn may come."""
+    """``terms``: the first task's. ``running``: how many run under the key, 0 where no terms ask for it.
+
+    ``wait``: seconds until a turn may come.
+    """
 
     line: Line
     terms: Terms
@@ -62,13 +74,12 @@ class FirstOfLine(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A task in a line; ``running``: how many run under its key."""
+    """A task in a line."""
 
     id: int
     task_path: str
     terms: str | None
     run_after: datetime
-    running: int
 
 
 class LineReading(QueueKeeping):
@@ -101,10 +112,20 @@ class LineReading(QueueKeeping):
             found.append(FirstOfLine(Line(queue_name, name), load_terms(terms), running, wait))
         return found
 
+    def line_keys(self, queue_name: str, key: str, most: int) -> list[str]:
+        """Return up to ``most`` keys of a queue's lines that come behind a key, whatever their rows hold."""
+        sql = f"{_KEYS} SELECT name FROM line WHERE name IS NOT NULL"
+        return [name for (name,) in self.fetch(sql, [queue_name, key, queue_name, most])]
+
     def waiting_in(self, line: Line, most: int, *, now: datetime | None = None) -> list[Waiting]:
         """Return the first of a line; none if its queue is paused."""
         queue_name, key = line
         paused, params = self.paused_sql(now)
-        rows = self.fetch(_WAITING.format(paused=paused), [key, queue_name, key, queue_name, *params, most])
+        rows = self.fetch(_WAITING.format(paused=paused), [queue_name, key, queue_name, *params, most])
         load: Any = self.load_time
-        return [Waiting(id, path, terms, load(run_after), running) for id, path, terms, run_after, running in rows]
+        return [Waiting(id, path, terms, load(run_after)) for id, path, terms, run_after in rows]
+
+    def running_under(self, key: str) -> int:
+        """Return how many tasks run under a limit key."""
+        [(running,)] = self.fetch(f"{_RUNNING} %s", [key])
+        return int(running)

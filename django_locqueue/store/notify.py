@@ -104,6 +104,9 @@ class Notifying(Store):
     def resume(self, queue_name: str, **options: Any) -> bool:
         return self._tell_any(super().resume(queue_name, **options))
 
+    def resume_rate(self, key: str, **options: Any) -> bool:
+        return self._tell_any(super().resume_rate(key, **options))
+
     def _tell_turn(self) -> None:
         self.notifier.tell({ANY})
 

@@ -12,11 +12,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
-from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, UniqueItem, Worker, turn, turn_of
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
+from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import cancelled, repeated, unlocked
 from django_locqueue.store.steps import End, Stepping
 from django_locqueue.store.unique_items import FreeingItems
@@ -225,7 +226,7 @@ class Recovering(FreeingItems, Stepping):
         changes = {"crashes": crashes, "worker": None, **error, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):
             return None
-        if changes["state"] in FINISHED and task.terms is not None:
+        if changes["state"] in FINISHED and UNIQUE_ITEMS in (task.terms or ""):
             self._free_items_of([task.pk])
         TaskAttempt.objects.using(self.alias).create(
             task_id=task.pk,
@@ -295,7 +296,8 @@ class Recovering(FreeingItems, Stepping):
         if not ids:
             return 0
         TaskAttempt.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
-        self._free_items_of(ids)
+        # All of them, whoever has to wait: no later sweep would find what is left without its task.
+        UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
         return self.tasks.filter(pk__in=ids)._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:

@@ -12,6 +12,7 @@ from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
+from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
@@ -260,7 +261,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
                 state = self._put_back(task, outcome, time, **_last_error(outcome))
             case Kind.SNOOZED | Kind.RELEASED:
                 state = self._put_back(task, outcome, time, **_untried(task), **(outcome.columns or {}))
-        if state in (State.FAILED, State.CANCELLED) and task.terms is not None:
+        if state in (State.FAILED, State.CANCELLED) and UNIQUE_ITEMS in (task.terms or ""):
             self._free_items_of([task.id])  # it may never have begun
         gone = state in FINISHED and not outcome.keep_row
         if state is not None and not gone and outcome.error is not None:

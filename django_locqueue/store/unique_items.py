@@ -12,8 +12,16 @@ from django_locqueue.store.values import Itemised, Placed
 
 class FreeingItems(StoreBase):
     def _free_items_of(self, task_ids: Collection[int]) -> None:
-        """Free what tasks hold that end without a run."""
-        UniqueItem.objects.using(self.alias).filter(task_id__in=task_ids)._raw_delete(self.alias)
+        """Free what tasks hold that end without a run.
+
+        But not what a caller's open transaction holds who has left it out for their sake: an end waits for no caller.
+        An item of a task that has ended is kept from nobody, see ``_take_items``, and goes with the task's row.
+        """
+        items = UniqueItem.objects.using(self.alias)
+        free = items.filter(task_id__in=task_ids).order_by("lock").select_for_update(skip_locked=True)
+        ids = list(free.values_list("pk", flat=True))
+        for start in range(0, len(ids), BATCH):
+            items.filter(pk__in=ids[start : start + BATCH])._raw_delete(self.alias)
 
 
 class ItemEnqueuing(Enqueuing, FreeingItems):

@@ -1,6 +1,7 @@
 """What is called when a task runs."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,9 +14,10 @@ from django_locqueue.definition import TaskDefinition
 from django_locqueue.exceptions import InvalidPayload
 from django_locqueue.hooks import ClaimedTask, Hooks
 from django_locqueue.policies import expiry, payload
-from django_locqueue.policies.outcome import Outcome
+from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store import Claimed
+from django_locqueue.worker.execution import Execution
 
 is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
 
@@ -84,6 +86,13 @@ def expired(claimed: Claimed) -> Outcome | None:
         return None
     could_start = max(claimed.run_after, claimed.enqueued_at)
     return expiry.expired(load_terms(claimed.terms).expires, could_start=could_start, begins=claimed.last_attempted_at)
+
+
+def missed(execution: Execution) -> Outcome | None:
+    """Give a task back that comes too late for its rate, which counts it as begun before."""
+    if execution.start_by is None or time.monotonic() <= execution.start_by:
+        return None
+    return Outcome(Kind.RELEASED)
 
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:

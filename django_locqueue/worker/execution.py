@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar
 
 from asgiref.sync import sync_to_async
@@ -18,6 +19,7 @@ from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.policies.report import Report
 from django_locqueue.policies.retry import sane
 from django_locqueue.store import Claimed, Key, Store, get_store
+from django_locqueue.worker.at_once import at_once
 from django_locqueue.worker.interrupt import Interruptible
 
 
@@ -113,12 +115,13 @@ class RunContext:
     def pause_rate(self, seconds: float) -> None:
         """Let no task start under this one's rate for ``seconds``, as ``Retry(after=...)`` does; this one goes on.
 
-        Raises ValueError for what is no time, or if the task has no ``rate_limit``.
+        It holds from now on, also within a transaction and if that is rolled back; on SQLite it raises RuntimeError
+        there. Raises ValueError for what is no time, or if the task has no ``rate_limit``.
         """
         wait = sane(seconds, otherwise=-1.0)
         if wait < 0:
             raise ValueError(f"pause_rate takes a number of seconds from 0, got {seconds!r}.")
-        if not self.store.pause_rate(self.execution.claimed, wait):
+        if not at_once(self.store, partial(self.store.pause_rate, self.execution.claimed, wait)):
             raise ValueError(f"{self.execution.claimed.name} has no rate to pause: give it @task(rate_limit=...).")
 
     def return_rate(self) -> bool:
@@ -129,7 +132,7 @@ class RunContext:
         if self.execution.has_returned_rate:
             return False
         self.execution.has_returned_rate = True
-        return self.store.return_rate(self.execution.claimed)
+        return at_once(self.store, partial(self.store.return_rate, self.execution.claimed))
 
     async def apause_rate(self, seconds: float) -> None:
         """:meth:`pause_rate` for async functions."""

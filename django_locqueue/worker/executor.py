@@ -29,7 +29,7 @@ from django_locqueue.result import STATUSES, claimed_result, running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import Call, Plan, expired, holds_items, is_async, load_call
+from django_locqueue.worker.call import Call, Plan, expired, holds_items, is_async, load_call, missed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 from django_locqueue.worker.unknown import UnknownPaths
 
@@ -64,9 +64,8 @@ class Executor:
         self._plans: dict[tuple[str, str], Plan] = {}
 
     def _plan(self, claimed: Claimed) -> Plan:
-        plan = Plan.of(self._unknown.resolve(claimed.task_path), self.backend_of(claimed))
-        self._plans[claimed.task_path, claimed.backend_alias] = plan
-        return plan
+        key = claimed.task_path, claimed.backend_alias
+        return self._plans.setdefault(key, Plan.of(self._unknown.resolve(claimed.task_path), self.backend_of(claimed)))
 
     def backend_of(self, claimed: Claimed) -> LocQueueBackend:
         """Return the backend that the task was enqueued with; the worker's own if it is gone from ``TASKS``."""
@@ -121,8 +120,7 @@ class Executor:
         try:
             if self.owns_connections:
                 close_cut_connections()
-            # A fresh context: what a task sets of language, time zone, decimal precision or context variables ends
-            # with it.
+            # A fresh context: what a task sets of language, time zone, decimals or context variables ends with it.
             # No variable here holds the outcome: its error's traceback leads here, and such a ring would keep what the
             # task had in its frames until the garbage collector comes.
             execution.outcome = contextvars.Context().run(self._run, execution)
@@ -174,7 +172,7 @@ class Executor:
         except ImproperlyConfigured:
             logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
-        if claimed.terms is not None and (end := self._by_its_terms(claimed)) is not None:
+        if claimed.terms is not None and (end := self._by_its_terms(execution)) is not None:
             return end
         definition, options = plan.definition, plan.options
         is_heard = compat.is_heard(compat.task_started, logging.INFO)
@@ -205,13 +203,12 @@ class Executor:
                 reported=self.reported,
             )
             args = [context, *args]
-        if execution.start_by is not None and time.monotonic() > execution.start_by:
-            return Outcome(Kind.RELEASED)  # its rate counts it as begun before
-        return Call(plan, args, kwargs, hooked)
+        return missed(execution) or Call(plan, args, kwargs, hooked)  # hooks may have taken their time
 
-    def _by_its_terms(self, claimed: Claimed) -> Outcome | None:
+    def _by_its_terms(self, execution: Execution) -> Outcome | None:
         """Return the end of a task that comes too late; None: it may begin, and its items are free."""
-        if (late := expired(claimed)) is not None:
+        claimed = execution.claimed
+        if late := expired(claimed) or missed(execution):
             return late
         if holds_items(claimed):
             try:

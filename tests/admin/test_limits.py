@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from django_locqueue.models import Limit, Queue
@@ -75,3 +76,42 @@ def test_what_waits_under_a_limit_is_pending_and_listed_with_its_limit(make_task
     page = text_of(list_url("pendingtask", "?tab=blocked"))
     assert "limit shop-1" in page
     assert re.search(r"Pending\s*<[^>]*>1<", page)
+
+
+# -- go on
+
+GO_ON = "/admin/locqueue/limit/r_3Aamap/resume/"
+
+
+@pytest.fixture
+def paused(db):
+    until = timezone.now() + timedelta(days=1000)
+    return Limit.objects.create(key="r:amap", paused_until=until, next_at=until)
+
+
+def test_a_button_ends_the_pause_of_a_rate(paused, person):
+    client = person("view_limit", "pause_queue")
+    assert f'formaction="{GO_ON}"' in client.get(list_url("limit")).content.decode()
+    assert "Limit “amap” goes on." in client.post(GO_ON, follow=True).content.decode()
+    paused.refresh_from_db()
+    assert (paused.paused_until, paused.next_at) == (None, None)
+    assert LogEntry.objects.get().object_repr == "amap"
+
+
+def test_a_limit_that_is_not_paused_has_no_button(root):
+    Limit.objects.create(key="r:amap", next_at=timezone.now() + timedelta(hours=1))
+    assert "formaction" not in root.get(list_url("limit")).content.decode()
+    assert "was not paused" in root.post(GO_ON, follow=True).content.decode()
+
+
+def test_who_may_not_pause_queues_ends_no_pause(paused, person):
+    client = person("view_limit")
+    assert "formaction" not in client.get(list_url("limit")).content.decode()
+    assert client.post(GO_ON).status_code == 403
+    paused.refresh_from_db()
+    assert paused.paused_until is not None
+
+
+def test_get_ends_no_pause_and_a_limit_that_is_gone_is_not_found(root):
+    assert root.get(GO_ON).status_code == 405
+    assert root.post(GO_ON).status_code == 404

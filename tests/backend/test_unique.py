@@ -331,6 +331,7 @@ def test_a_window_is_not_begun_anew_by_being_put_back():
         ({"unique": Unique("k", seconds=1), "keep_result": False}, "seconds .* keep_result"),
         ({"unique": "order-{order_id}"}, r"unique must be Unique\(\.\.\.\)"),
         ({"unique": Unique("k", on_conflict="merge")}, "is the list"),
+        ({"unique": Unique("k", unique_items="note"), "rate_limit": "1/s"}, "unique_items .* rate_limit"),
     ],
 )
 def test_a_definition_that_cannot_be_unique_that_way_is_refused(options, problem):

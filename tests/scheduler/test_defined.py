@@ -19,7 +19,9 @@ def in_settings(settings, **entries):
 
 def found(settings, **entries):
     in_settings(settings, **entries)
-    return {message.id: message for message in checks.run_checks(databases=[]) if str(message.id).startswith("locqueue")}
+    return {
+        message.id: message for message in checks.run_checks(databases=[]) if str(message.id).startswith("locqueue")
+    }
 
 
 ENTRY = {"task": "tests.tasks.add", "cron": "0 3 * * *", "args": [1]}

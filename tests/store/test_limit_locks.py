@@ -1,5 +1,7 @@
 """Limits among several connections: who serves a line is alone, and nobody waits for him."""
 
+from typing import Any
+
 import pytest
 from django.db import transaction
 
@@ -50,3 +52,14 @@ def test_a_task_that_somebody_changes_is_waited_for_and_not_overtaken(
     assert claim.tasks == []
     assert claim.next_seconds == BUSY_SECONDS
     assert [task.id for task in store.claim_limited(owner, 5).tasks] == [first]
+
+
+@pytest.mark.parametrize("limit", [{"rate": ("api", 1, 60.0)}, {"key": "shop", "concurrency": 2}])
+def test_where_the_order_is_not_promised_the_next_goes_before_a_first_that_somebody_has_locked(
+    store: Store, owner: Owner, needs_row_locks: None, limit: dict[str, Any]
+):
+    first, second = blocked(**limit), blocked(**limit)
+    with transaction.atomic():
+        held(first)
+        claim = in_thread(lambda: store.claim_limited(owner, 1))
+    assert [task.id for task in claim.tasks] == [second]

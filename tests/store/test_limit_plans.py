@@ -118,10 +118,19 @@ def test_the_lines_of_a_queue_are_found_by_steps_through_the_index(store: Store,
     assert "Seq Scan on locqueue_limit" not in plan
 
 
+def test_the_keys_of_a_queue_are_found_by_steps_through_the_index(store: Store, explains: None):
+    assert cheap(plan_of(lambda: store.line_keys("queue 1", "", 100), "WITH RECURSIVE"), "locqueue_task_limited")
+
+
 def test_the_first_of_a_line_are_read_from_the_index(store: Store, explains: None):
     plan = plan_of(lambda: store.waiting_in(Line("queue 1", "c:shop-1"), 5), "SELECT id")
     assert cheap(plan, "locqueue_task_limited")
-    assert "locqueue_task_under_limit" in plan
+    assert "locqueue_task_under_limit" not in plan
+
+
+def test_what_runs_under_a_key_is_counted_in_an_index_of_its_own(store: Store, explains: None):
+    plan = plan_of(lambda: store.running_under("c:shop-1"), "SELECT COUNT")
+    assert cheap(plan, "locqueue_task_under_limit")
 
 
 def test_those_whose_turn_it_is_are_claimed_by_primary_key(store: Store, explains: None):
@@ -136,6 +145,6 @@ def test_a_pass_over_the_lines_sends_as_many_statements_as_it_claims_for(store: 
     claims = []
     sent = statements(lambda: claims.append(store.claim_limited(OWNER, 3, now=NOW)))
     assert claims[0].count == 3
-    # Of each line: lock, is there a row, make it, lock; read, claim, note the numbers; and the transaction's own two.
-    steps = 12 if connection.vendor == "mysql" else 9
+    # Of each line: lock, is there a row, make it, lock; read, count, claim, note; and the transaction's own two.
+    steps = 13 if connection.vendor == "mysql" else 10
     assert sent == 2 + 3 * steps

@@ -7,6 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Limit, Task
 from django_locqueue.policies.outcome import Kind
@@ -16,7 +18,7 @@ from django_locqueue.store import limits as module
 from django_locqueue.store.lines import Line
 from django_locqueue.store.serve import Owner
 from tests.store.limited import blocked, blocked_many
-from tests.store.rows import NOW, ago, later, outcome, put, state
+from tests.store.rows import NOW, ago, later, outcome, put, put_many, state
 
 SLOW = ("amap", 1, 60.0)  # one start a minute
 
@@ -41,6 +43,14 @@ def test_a_task_that_ends_in_any_way_makes_room_for_the_next(store: Store, owner
     claimed = store.claim_limited(owner, 1, now=NOW)
     store.ack([(claimed.tasks[0], outcome(kind, delay=3600))], now=NOW)
     assert claim(store, owner) == [second]
+
+
+def test_a_limited_task_that_fails_asks_for_no_items(store: Store, owner: Owner):
+    blocked("shop")
+    [task] = store.claim_limited(owner, 1, now=NOW).tasks
+    with CaptureQueriesContext(connection) as queries:
+        store.ack([(task, outcome(Kind.FAILED))], now=NOW)
+    assert not [query["sql"] for query in queries if "locqueue_uniqueitem" in query["sql"]]
 
 
 def test_under_a_limit_of_one_tasks_run_in_strict_order(store: Store, owner: Owner):
@@ -99,6 +109,15 @@ def test_a_rate_is_one_for_all_queues_and_definitions(store: Store, owner: Owner
     blocked(rate=SLOW, queue_name="a", task_path="shop.one")
     blocked(rate=SLOW, queue_name="b", task_path="shop.two")
     assert len(claim(store, owner)) == 1
+
+
+def test_what_runs_under_a_rate_is_not_counted(store: Store, owner: Owner):
+    put_many(3, "running", limit_key="r:amap")
+    blocked(rate=SLOW)
+    assert [line.running for line in store.lines("default", "", 10)] == [0]
+    with CaptureQueriesContext(connection) as queries:
+        assert len(claim(store, owner)) == 1
+    assert not [query["sql"] for query in queries if query["sql"].startswith("SELECT COUNT")]
 
 
 def test_a_task_can_be_under_a_rate_and_a_number_at_once(store: Store, owner: Owner):
@@ -171,6 +190,23 @@ def test_a_pause_holds_for_what_waits_under_another_key_as_well(store: Store, ow
     store.pause_rate(task, 3600, now=NOW)
     assert claim(store, owner, now=later(seconds=3599)) == []
     assert len(claim(store, owner, now=later(seconds=3600))) == 1
+
+
+def test_a_pause_that_is_ended_is_over_for_what_waits_under_another_key_as_well(store: Store, owner: Owner):
+    fast = ("amap", 1000, 1.0)
+    for key in ("shop-1", "shop-2"):
+        blocked(key, rate=fast)
+    [task] = store.claim_limited(owner, 1, now=NOW).tasks
+    store.pause_rate(task, 3600, now=NOW)
+    assert claim(store, owner, now=later(seconds=1)) == []
+    assert store.resume_rate("r:amap", now=later(seconds=1))
+    assert len(claim(store, owner, now=later(seconds=1))) == 1
+
+
+def test_a_rate_that_is_not_paused_is_not_resumed(store: Store, owner: Owner):
+    Limit.objects.create(key="r:amap", paused_until=ago(seconds=1), next_at=later(seconds=9))
+    assert not store.resume_rate("r:amap", now=NOW)
+    assert Limit.objects.get().next_at == later(seconds=9)
 
 
 def test_a_token_that_is_given_back_is_there_again(store: Store, owner: Owner):

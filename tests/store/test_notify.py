@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from django_locqueue.models import State, Task, Worker
+from django_locqueue.models import Limit, State, Task, Worker
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Store, notify, store_for
 from django_locqueue.store.notify import ANY, CHANNEL, Notifier
@@ -236,6 +236,11 @@ def test_what_is_rescued_is_told_of(store, ear):
     Worker.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert sent(lambda: store.rescue(max_crashes=3)) == [[ANY]]
     assert sent(lambda: store.rescue(max_crashes=3)) == []
+
+
+def test_a_rate_that_is_resumed_is_told_of(store, ear):
+    Limit.objects.create(key="r:amap", paused_until=timezone.now() + timedelta(hours=1))
+    assert sent(lambda: store.resume_rate("r:amap")) == [[ANY]]
 
 
 def test_a_queue_that_is_resumed_is_told_of(store, ear):

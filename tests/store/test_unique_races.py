@@ -240,6 +240,32 @@ def test_a_task_begins_after_the_caller_has_committed_who_left_an_item_out_for_i
     assert UniqueItem.objects.count() == 1
 
 
+@pytest.mark.usefixtures("needs_row_locks")
+@pytest.mark.parametrize("end", ["cancel", "fail", "rescue"])
+def test_an_end_without_a_run_waits_for_no_caller_who_left_an_item_out(store, owner, end):
+    result = unique_tasks.fetch.enqueue(1, [1, 2])
+    tasks = [] if end == "cancel" else store.claim(owner, 1)
+    if end == "rescue":
+        store.stop_worker(owner.id)
+    verbs = {
+        "cancel": lambda: store.cancel([int(result.id)]),
+        "fail": lambda: store.ack([(task, outcome(Kind.FAILED)) for task in tasks]),
+        "rescue": lambda: store.rescue(max_crashes=1),
+    }
+    with transaction.atomic():
+        assert unique_tasks.fetch.enqueue(1, [2]).is_duplicate
+        in_thread(lambda: _impatiently(verbs[end]))
+    assert Task.objects.get().state in (State.CANCELLED, State.FAILED)
+    assert not unique_tasks.fetch.enqueue(1, [1, 2]).is_duplicate
+
+
+def _impatiently(verb: Callable[[], Any]) -> None:
+    with connection.cursor() as cursor:
+        is_postgresql = connection.vendor == "postgresql"
+        cursor.execute("SET lock_timeout = '1s'" if is_postgresql else "SET innodb_lock_wait_timeout = 1")
+    verb()
+
+
 def _somebody_waits() -> bool:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

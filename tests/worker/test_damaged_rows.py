@@ -8,15 +8,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_locqueue import endings
-from django_locqueue.models import State, Task
+from django_locqueue.models import State, Task, UniqueItem
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.dispatcher import Dispatcher
 from django_locqueue.worker.execution import Execution
-from tests import limited_tasks, tasks
+from tests import limited_tasks, tasks, unique_tasks
 from tests.admin.conftest import LISTS, list_url
 from tests.running import our_backend, perform, row
 from tests.store.damage import DAMAGES, damage
@@ -188,6 +189,26 @@ def test_a_look_for_damage_changes_no_sound_row(store):
     before = list(Task.objects.order_by("id").values())
     assert store.set_aside() == []
     assert list(Task.objects.order_by("id").values()) == before
+
+
+def test_the_heads_of_many_lines_are_looked_at_together(store):
+    results = [limited_tasks.in_order.enqueue(shop, number=1) for shop in range(12)]
+    Task.objects.filter(pk__in=[int(result.id) for result in results[:6]]).update(queue_name="other")
+    with CaptureQueriesContext(connection) as queries:
+        assert store.set_aside() == []
+    assert len([query["sql"] for query in queries if query["sql"].startswith("UPDATE")]) == 1
+
+
+def test_a_task_that_has_begun_before_it_is_set_aside_keeps_its_items(store, monkeypatch):
+    task_id = int(unique_tasks.fetch.enqueue(1, [1]).id)
+
+    def claimed_meanwhile(ids, now):
+        Task.objects.filter(pk__in=ids).update(state="running")
+        return ValueError("damaged")
+
+    monkeypatch.setattr(store, "_try_to_claim", claimed_meanwhile)
+    assert store.set_aside() == []
+    assert UniqueItem.objects.get().task_id == task_id
 
 
 def test_a_row_that_breaks_a_constraint_is_mended_to_be_failed(store):

@@ -3,12 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from django_locqueue.models import Limit, State, Task
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker.execution import Execution
-from tests import limited_tasks, tasks
+from tests import hooks, limited_tasks, tasks
 from tests.processes import wait_until
 from tests.running import in_thread, our_backend, perform, row
 from tests.worker.conftest import a_worker
@@ -93,6 +94,32 @@ def test_a_task_that_made_no_call_lets_the_next_have_its_start():
     assert limited_tasks.began == [(0, True), (1, True), (2, True)]
 
 
+@pytest.fixture
+def many_writers():
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+
+
+def test_a_pause_of_the_rate_holds_though_the_tasks_transaction_is_rolled_back(many_writers):
+    limited_tasks.pauses_and_rolls_back.enqueue_many([((3600,), {}) for _ in range(2)])
+    drain(threads=1)
+    assert sorted(Task.objects.values_list("state", flat=True)) == ["blocked", "failed"]
+
+
+def test_a_start_that_is_given_back_within_a_transaction_is_there_though_it_is_rolled_back(many_writers):
+    limited_tasks.no_call_was_made_and_rolls_back.enqueue_many([((), {}) for _ in range(2)])
+    drain(threads=1)
+    assert limited_tasks.began == [True, True]
+
+
+def test_a_rate_cannot_be_paused_within_a_transaction_of_sqlite():
+    if connection.vendor != "sqlite":
+        pytest.skip("SQLite only")
+    result = limited_tasks.pauses_and_rolls_back.enqueue(3600)
+    drain()
+    assert row(result).error_message.startswith("Not within a transaction: SQLite has one writer")
+
+
 @pytest.mark.parametrize("seconds", [-1, 10**12, "3", True])
 def test_what_is_no_time_pauses_nothing(seconds):
     result = limited_tasks.pauses.enqueue(seconds)
@@ -114,6 +141,17 @@ def test_a_task_that_gets_its_thread_too_late_for_its_rate_goes_back_unrun():
     [claimed] = store.claim_limited(Owner(worker.pk, worker.name), 1).tasks
     perform([Execution(claimed, start_by=0.0)])
     assert (row(result).state, row(result).attempt, limited_tasks.began) == (State.BLOCKED, 0, [])
+
+
+def test_what_comes_too_late_for_its_rate_has_met_no_hook(settings):
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"MIDDLEWARE": ["tests.hooks.Noting"]}}}
+    limited_tasks.hourly.enqueue(1)
+    store = our_backend().store
+    worker = store.register_worker("w", lease=60)
+    [claimed] = store.claim_limited(Owner(worker.pk, worker.name), 1).tasks
+    hooks.seen.clear()
+    perform([Execution(claimed, start_by=0.0)])
+    assert hooks.seen == []
 
 
 def test_tasks_of_a_dead_worker_free_their_places_when_its_lease_is_over(settings):
