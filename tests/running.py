@@ -20,6 +20,7 @@ from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
+from django_locqueue.worker.telling import tell_finished
 
 
 def our_backend(alias: str = "default") -> LocQueueBackend:
@@ -81,7 +82,7 @@ def run_chunk(meanwhile: Callable[[ChunkExecution], Any] = lambda chunk: None) -
         written = backend.store.ack([(each.claimed, each.outcome) for each in execution.members if each.outcome])
         for member in execution.members:
             member.settle(written.get(member.key))
-            single.finish(member)
+            tell_finished(single, member)
         return execution.members
 
     members: list[Execution] = in_thread(run)
@@ -111,7 +112,7 @@ def perform(executions: list[Execution]) -> None:
         if execution.written is None:
             assert execution.outcome is not None
             execution.settle(backend.store.ack([(execution.claimed, execution.outcome)]).get(execution.key))
-        executor.finish(execution)
+        tell_finished(executor, execution)
 
 
 def run_next(tasks: int = 1) -> list[Execution]:

@@ -14,18 +14,16 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, InterfaceError, OperationalError
-from django.utils import timezone
 
 from django_locqueue import compat, conf, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import clean_connections, close_cut_connections
-from django_locqueue.definition import TaskDefinition, definition_at, resolve
-from django_locqueue.endings import send_finished
+from django_locqueue.definition import TaskDefinition, resolve
 from django_locqueue.exceptions import InvalidPayload, LeaseLost, Retry, StopTask, TaskTimeout, UnknownTask
 from django_locqueue.models import State
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.result import STATUSES, claimed_result, running_result
+from django_locqueue.result import running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
@@ -145,7 +143,7 @@ class Executor:
             outcome = outcome._replace(report=execution.report)
         forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
-        if forgotten and _FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
+        if forgotten and FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
             return outcome._replace(keep_row=False)
         return outcome
 
@@ -339,47 +337,8 @@ class Executor:
         self.end(end, contextvars.Context().run(self.after_error, end, options, error))
         return end
 
-    def finish(self, execution: Execution) -> None:
-        """Tell Django's receivers that a task has ended, as its own backends do."""
-        outcome = execution.outcome
-        if outcome is None or outcome.kind not in _FINISHED:
-            return
-        level = logging.ERROR if outcome.exception else logging.INFO
-        if compat.is_heard(compat.task_finished, level):
-            sender = type(self.backend_of(execution.claimed))
-            send_finished(sender, self._finished_result(execution, outcome), outcome.exception)
-            if self.owns_connections:
-                clean_connections()
 
-    def _finished_result(self, execution: Execution, outcome: Outcome) -> Any:
-        if execution.began is None or outcome.by_request:  # its row knows the reason
-            try:
-                stored = self.backend.get_result(str(execution.claimed.id))
-            except (compat.TaskResultDoesNotExist, Error):
-                pass  # it was not to be kept, or the database is away: receivers hear of it all the same
-            else:
-                if stored.is_finished:
-                    return stored
-        result = execution.result or self._running_result(execution.claimed)
-        object.__setattr__(result, "status", STATUSES[_FINISHED[outcome.kind]])
-        object.__setattr__(result, "finished_at", timezone.now())
-        if outcome.return_value is not None:
-            object.__setattr__(result, "_return_value", json.loads(outcome.return_value))
-        if outcome.error is not None:
-            result.errors.append(
-                compat.TaskError(exception_class_path=outcome.error.class_path, traceback=outcome.error.traceback)
-            )
-        return result
-
-    def _running_result(self, claimed: Claimed) -> Any:
-        definition = definition_at(claimed.task_path)
-        try:
-            return running_result(claimed, definition, database=self.store.alias)
-        except Error:
-            return claimed_result(claimed, definition)
-
-
-_FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
+FINISHED = {Kind.SUCCESSFUL: State.SUCCESSFUL, Kind.FAILED: State.FAILED, Kind.CANCELLED: State.CANCELLED}
 
 
 def endless(execution: Execution) -> TaskTimeout:

@@ -7,6 +7,7 @@ from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
+from django_locqueue.worker.telling import tell_finished
 from tests import retried_tasks, tasks
 from tests.running import claim_next, in_thread, our_backend, run_next
 
@@ -71,7 +72,7 @@ def test_a_task_that_is_cancelled_where_it_would_wait_has_finished_for_django(to
         executor.run(execution)
         result.cancel("the order is gone")
         execution.settle(our_backend().store.ack([(execution.claimed, execution.outcome)]).get(execution.key))
-        executor.finish(execution)
+        tell_finished(executor, execution)
         return execution.outcome
 
     assert in_thread(run).kind is Kind.CANCELLED
