@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from django_locqueue.models import Limit, State, Task
 from django_locqueue.store.serve import Owner
+from django_locqueue.testing import run_tasks
 from django_locqueue.worker.execution import Execution
 from tests import hooks, limited_tasks, tasks
 from tests.processes import wait_until
@@ -110,6 +111,12 @@ def test_a_start_that_is_given_back_within_a_transaction_is_there_though_it_is_r
     limited_tasks.no_call_was_made_and_rolls_back.enqueue_many([((), {}) for _ in range(2)])
     drain(threads=1)
     assert limited_tasks.began == [True, True]
+
+
+@pytest.mark.django_db(transaction=False)
+def test_a_task_pauses_its_rate_within_the_transaction_of_a_test():
+    limited_tasks.pauses.enqueue_many([((3600,), {}) for _ in range(2)])
+    assert [run.outcome for run in run_tasks()] == ["successful"]
 
 
 def test_a_rate_cannot_be_paused_within_a_transaction_of_sqlite():
