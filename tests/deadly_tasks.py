@@ -84,9 +84,16 @@ def end_thread(name: str) -> None:
     while not (found := [each for each in threading.enumerate() if each.name == name]):
         time.sleep(0.01)  # it is about to be started
     [thread] = found
-    while thread.is_alive():  # within a function that SQLite calls, it would be an error of the database
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-        thread.join(0.5)
+
+    def strike() -> None:
+        while (
+            thread.is_alive()
+        ):  # once may be lost: within a function that SQLite calls, it is an error of the database
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+            thread.join(0.5)
+
+    # From elsewhere: a thread that waits gets it when it is woken, perhaps by the end of this task.
+    threading.Thread(target=strike, daemon=True).start()
 
 
 @task

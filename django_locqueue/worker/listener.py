@@ -20,7 +20,7 @@ logger = logging.getLogger("django_locqueue.worker")
 
 PING_SECONDS = 30.0
 ANSWER_SECONDS = 3.0  # then the connection is dead, or it was always deaf
-UNLISTEN_TRIES = 20
+UNLISTEN_TRIES = 200  # 10 s: the pooler gives any of its sessions
 DEAF_SECONDS = 300.0  # until a server on which nothing was heard is tried again
 
 

