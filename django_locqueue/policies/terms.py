@@ -37,7 +37,7 @@ class Terms:
 USUAL = Terms()
 
 # As they stand in the text, for statements over many rows, and where a row may be damaged.
-CONCURRENCY = '"concurrency":'
+WITH_CONCURRENCY = '"concurrency":'
 LIMITED = '"limit_key":'
 UNIQUE_ITEMS = '"unique_items":true'
 FORGET = '"forget":true'

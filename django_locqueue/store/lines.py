@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django_locqueue import clock
-from django_locqueue.policies.terms import CONCURRENCY, Terms, load_terms
+from django_locqueue.policies.terms import WITH_CONCURRENCY, Terms, load_terms
 from django_locqueue.store.limit_rows import LIMITS
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.serve import TABLE
@@ -38,7 +38,7 @@ WITH RECURSIVE line (name, place) AS (
 """
 _LINES = f"""{_KEYS}
 SELECT name, terms,
-  CASE WHEN terms LIKE '%%{CONCURRENCY}%%' THEN ({_RUNNING} name) ELSE 0 END,
+  CASE WHEN terms LIKE '%%{WITH_CONCURRENCY}%%' THEN ({_RUNNING} name) ELSE 0 END,
   (SELECT next_at FROM {LIMITS} WHERE {LIMITS}.key = name),
   {{now}}
 FROM (

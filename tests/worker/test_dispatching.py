@@ -8,45 +8,20 @@ from django.db import OperationalError
 
 from django_locqueue import conf
 from django_locqueue.policies.outcome import Kind
-from django_locqueue.store import Chunk
 from django_locqueue.store.serve import Owner
 from django_locqueue.worker import dispatcher as dispatcher_module
 from django_locqueue.worker import growth
 from django_locqueue.worker.claimer import MOST_HEARD
-from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, SUSPECT_SPACING_SECONDS, Dispatcher
 from django_locqueue.worker.execution import StopReason
-from django_locqueue.worker.pool import Pool
-from django_locqueue.worker.threads import ThreadRange
-from tests.processes import wait_until
-from tests.worker.fakes import FakeStore, GatedExecutor, claimed
-
-
-class Stage:
-    def __init__(self, size, most=None):
-        self.store = FakeStore()
-        self.executor = GatedExecutor()
-        self.ended = []
-        self.given_back = []
-        self.owner = Owner(1, "w:1")
-        self.pool = Pool(ThreadRange(size, most or size), self.executor, on_end=self.ended.append, on_free=lambda: None)
-        self.dispatcher = Dispatcher(
-            self.store,
-            self.pool,
-            owner=lambda: self.owner,
-            give_back=self.given_back.append,
-            ending=set,
-        )
-        self.pool.start()
+from tests.worker.fakes import claimed
+from tests.worker.stage import Stage, on_stage
 
 
 @pytest.fixture
 def stage(settings):
     settings.LOCQUEUE = {"WORKER": {"POLL_SECONDS": (0.1, 2)}}
-    stage = Stage(size=2)
-    yield stage
-    stage.executor.gate.set()
-    assert stage.pool.wait_idle(10)
-    stage.pool.stop(10)
+    with on_stage(size=2) as stage:
+        yield stage
 
 
 def test_as_many_tasks_are_claimed_as_slots_are_free(stage):
@@ -201,126 +176,13 @@ def test_a_task_that_comes_back_while_its_first_run_goes_on_is_another_execution
     assert sorted(execution.key for execution in stage.ended) == sorted([first[:2], second[:2]])
 
 
-def suspects(*ids):
-    return [claimed(id)._replace(crashes=1) for id in ids]
-
-
-def test_tasks_whose_worker_died_run_one_at_a_time_and_the_rest_comes_back_one_by_one(stage):
-    stage.store.ready = suspects(1, 2, 3)
-    stage.dispatcher._ahead, stage.dispatcher._measured = 1, (math.inf, 0)  # as if just measured
-    stage.dispatcher.run_once()
-    assert [execution.claimed.id for execution in stage.pool.executions] == [1]
-    assert [(late.claimed.id, late.outcome.kind, late.outcome.delay) for late in stage.given_back] == [
-        (2, Kind.RELEASED, SUSPECT_SPACING_SECONDS),
-        (3, Kind.RELEASED, 2 * SUSPECT_SPACING_SECONDS),
-    ]
-
-
-def test_a_suspect_begins_when_it_is_stored_that_others_went_back(stage):
-    busy = []
-
-    def ending():
-        busy.append(stage.pool.busy)
-        return {claimed(2).key} if len(busy) < 3 else set()
-
-    stage.store.ready = suspects(1, 2)
-    stage.dispatcher.ending = ending
-    stage.dispatcher.run_once()
-    assert (busy, stage.pool.busy) == ([0, 0, 0], 1)
-
-
-def test_a_suspect_that_meets_one_which_runs_for_long_comes_back_after_as_long_again(stage, monkeypatch):
-    stage.store.ready = suspects(1)
-    stage.dispatcher.run_once()
-    [running] = stage.pool.executions
-    wait_until(lambda: running.began)
-    for seconds, delay in ((0.5, 0.5), (60, SUSPECT_SECONDS)):
-        monkeypatch.setattr(type(running), "seconds", seconds)
-        stage.store.ready = suspects(2)
-        stage.dispatcher.run_once()
-        assert stage.given_back.pop().outcome.delay == delay
-
-
-def test_tasks_that_may_crash_once_more_run_side_by_side(stage):
-    stage.dispatcher.is_suspect = lambda task: task.crashes >= 2
-    stage.store.ready = suspects(1, 2)
-    stage.dispatcher.run_once()
-    assert stage.pool.busy == 2
-    assert stage.given_back == []
-
-
-def test_a_task_whose_worker_died_runs_beside_others(stage):
-    stage.store.ready = [claimed(1)._replace(crashes=1), claimed(2)]
-    stage.dispatcher.run_once()
-    assert stage.pool.busy == 2
-
-
-def a_chunk(*ids, **changes):
-    return Chunk(tuple(claimed(id, **changes) for id in ids))
-
-
-def give(stage, *tasks):
-    """Let the next claim give these."""
-    stage.store.ready = [*tasks]
-    stage.dispatcher.claimer.claim = lambda owner, limit, now: stage.store.claim(owner, limit)
-    stage.dispatcher.run_once()
-
-
-def test_a_chunk_takes_one_slot_and_its_members_are_known(stage):
-    give(stage, a_chunk(1, 2, 3), claimed(4))
-    assert (stage.pool.busy, stage.pool.free_threads) == (2, 0)
-    assert [member.claimed.id for member in stage.pool.members] == [1, 2, 3, 4]
-
-
-def test_the_members_of_a_chunk_that_waited_too_long_for_a_thread_go_back(stage):
-    give(stage, claimed(1), claimed(2))
-    wait_until(lambda: all(execution.began for execution in stage.pool.executions))
-    stage.pool.submit([a_chunk(3, 4)])
-    stage.dispatcher.give_back_unstarted()
-    assert [(late.claimed.id, late.outcome.kind) for late in stage.given_back] == [
-        (3, Kind.RELEASED),
-        (4, Kind.RELEASED),
-    ]
-    assert [member.claimed.id for member in stage.pool.members] == [1, 2]
-
-
-def test_of_the_suspects_in_a_chunk_one_runs_beside_those_that_are_none(stage):
-    give(stage, Chunk((*a_chunk(1, 2, 3, crashes=1).members, claimed(4))))
-    assert [member.claimed.id for member in stage.pool.members] == [1, 4]
-    assert [late.claimed.id for late in stage.given_back] == [2, 3]
-
-
-def test_a_chunk_of_suspects_goes_back_while_another_runs(stage):
-    give(stage, *suspects(1))
-    give(stage, a_chunk(2, 3, crashes=1))
-    assert stage.pool.busy == 1
-    assert [late.claimed.id for late in stage.given_back] == [2, 3]
-
-
-def test_a_chunk_counts_as_one_task_of_those_that_a_worker_may_run(stage):
-    stage.dispatcher.most_tasks = 2
-    give(stage, a_chunk(1, 2, 3))
-    give(stage, a_chunk(4, 5), claimed(6))
-    assert stage.store.wanted == [2, 1]
-
-
-def test_a_member_that_is_asked_to_stop_does_not_stop_the_others(stage):
-    stage.pool.submit([a_chunk(1, 2)])
-    stage.pool.ask_to_stop(StopReason.CANCELLED, {2})
-    assert [member.stop_reason for member in stage.pool.members] == [None, StopReason.CANCELLED]
-    assert [execution.stop_reason for execution in stage.pool.executions] == [None]
-
-
 @pytest.fixture
 def growing(settings, monkeypatch):
     """A stage of one thread that may become three, at once when they are short twice in a row."""
     monkeypatch.setattr(growth, "GROW_SECONDS", 0)
     settings.LOCQUEUE = {"WORKER": {"POLL_SECONDS": (0.1, 2)}}
-    stage = Stage(size=1, most=3)
-    yield stage
-    stage.executor.gate.set()
-    assert stage.pool.wait_idle(10)
-    stage.pool.stop(10)
+    with on_stage(size=1, most=3) as stage:
+        yield stage
 
 
 def test_threads_are_added_one_by_one_while_all_are_busy_and_more_is_ready(growing):
