@@ -135,11 +135,8 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         rows = self.fetch(f"SELECT {columns} FROM {TABLE} WHERE state = 'running' AND worker_id = %s", [worker_id])
         return self._loaded(rows)
 
-    def ready_queues(self, *, now: datetime | None = None) -> list[Head]:
-        """Return the head of each queue that has ready tasks and is not paused."""
-        return self.look(now=now).heads
-
     def look(self, *, now: datetime | None = None) -> Look:
+        """Return the head of each queue that has ready tasks and is not paused, and whether any task is limited."""
         paused, params = self.paused_sql(now)
         *rows, (_, _, limited) = self.fetch(_HEADS.format(paused=paused), params)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.

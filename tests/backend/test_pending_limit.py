@@ -7,6 +7,7 @@ from django.db import connections
 
 from django_locqueue import QueueFull, pending_limit
 from django_locqueue.pending_limit import LOOK_SECONDS, PendingLimit
+from tests.stopped_clock import StoppedClock
 
 
 class Backlog:
@@ -24,17 +25,9 @@ class Backlog:
         return min(self.waiting, most)
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
+    clock = StoppedClock()
     monkeypatch.setattr(pending_limit, "time", clock)
     return clock
 

@@ -165,17 +165,17 @@ def test_a_queue_of_any_name_is_served(store: Store, owner: Owner, name: str):
 def test_queue_names_that_differ_only_in_case_are_two_queues(store: Store, owner: Owner):
     for name in ("mail", "Mail", "MAIL"):
         put(queue_name=name)
-    assert sorted(name for name, *_ in store.ready_queues()) == ["MAIL", "Mail", "mail"]
+    assert sorted(name for name, *_ in store.look().heads) == ["MAIL", "Mail", "mail"]
     assert [task.queue_name for task in store.claim(owner, 10, queues=["mail"])] == ["mail"]
 
 
-def test_ready_queues_names_each_queue_with_its_first_task(store: Store):
+def test_a_look_names_each_queue_with_its_first_task(store: Store):
     put(queue_name="a", priority=1, run_after=later(seconds=1))
     put(queue_name="a", priority=1, run_after=NOW)
     put(queue_name="a", priority=0, run_after=ago(days=1))
     put(queue_name="b", priority=-5, run_after=ago(days=2))
     put("scheduled", queue_name="c")
-    assert store.ready_queues() == [("a", 1, NOW), ("b", -5, ago(days=2))]
+    assert store.look().heads == [("a", 1, NOW), ("b", -5, ago(days=2))]
 
 
 # -- price

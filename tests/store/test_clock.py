@@ -158,6 +158,6 @@ def test_a_given_aware_time_is_the_same_instant_everywhere(store: Store, zone: b
 
 def test_a_claim_sees_times_in_the_project_s_terms(store: Store, zone: bool):
     put(run_after=storable(ago(hours=1)))
-    (head,) = store.ready_queues()
+    (head,) = store.look().heads
     assert head.run_after == storable(ago(hours=1))
     assert claim_one(store, Owner(1, "w"), now=later()).run_after == storable(ago(hours=1))

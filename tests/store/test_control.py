@@ -236,7 +236,7 @@ def test_a_pause_with_an_end_is_over_then_by_itself(store: Store, owner: Owner, 
     with transaction.atomic():
         assert len(store.claim_found(found, owner, now=at)) == claimed
         transaction.set_rollback(True)
-    assert len(store.ready_queues(now=at)) == claimed
+    assert len(store.look(now=at).heads) == claimed
     assert len(store.claim_from("mail", owner, 1, now=at)) == claimed
 
 

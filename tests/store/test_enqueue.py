@@ -233,8 +233,8 @@ def test_nobody_sees_a_task_before_the_commit(store: Store):
 def test_nobody_claims_a_task_before_the_commit(store: Store):
     with transaction.atomic():
         enqueue(store)
-        assert in_thread(store.ready_queues) == []
-    assert [name for name, *_ in in_thread(store.ready_queues)] == ["default"]
+        assert in_thread(lambda: store.look().heads) == []
+    assert [name for name, *_ in in_thread(lambda: store.look().heads)] == ["default"]
 
 
 # -- MySQL proper, which has no RETURNING: the ids of a statement are worked out

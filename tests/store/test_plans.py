@@ -145,7 +145,7 @@ def test_a_short_claim_finds_the_next_head_in_the_ready_index(store: Store):
 
 
 def test_the_queues_with_ready_tasks_are_found_in_the_ready_index(store: Store):
-    assert cheap(plan_of(store.ready_queues, "WITH RECURSIVE"), "locqueue_task_ready")
+    assert cheap(plan_of(store.look, "WITH RECURSIVE"), "locqueue_task_ready")
 
 
 def test_what_waits_in_a_queue_is_counted_in_the_indexes_of_ready_and_of_limited_tasks(store: Store):

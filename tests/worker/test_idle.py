@@ -3,7 +3,6 @@
 import heapq
 import itertools
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.db import connection
@@ -17,6 +16,7 @@ from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.worker import Worker, WorkerOptions
 from tests import limited_tasks, tasks
 from tests.running import our_backend
+from tests.stopped_clock import StoppedClock
 
 pytestmark = pytest.mark.django_db
 
@@ -24,21 +24,11 @@ SECONDS = 120
 MOST_PER_SECOND = 2
 
 
-class Clock:
-    """Stands in for the module ``time``, and goes on when it is told."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
+    clock = StoppedClock()
     for module in (claimer, dispatcher, heartbeat, limited, maintenance, scheduler):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
