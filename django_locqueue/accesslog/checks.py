@@ -21,16 +21,16 @@ from django_locqueue.conf import place
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 
 CHOICES = {
-    "MODE": ("buffered", "direct"),
-    "OVERFLOW": ("drop_oldest", "drop_new"),
+    "BACKEND": ("buffer", "sync", "logging", "null"),
+    "OVERFLOW": ("drop_oldest", "drop_new", "spool"),
     "USER": visitor.CHOICES,
 }
 # Least and most of each number.
 RANGES: Mapping[str, tuple[float, float]] = {
     "BUFFER_SIZE": (1, 10_000_000),
     "BATCH": (1, 10_000),
-    "INTERVAL_SECONDS": (0.01, 3600),
-    "EXIT_TIMEOUT_SECONDS": (0, 60),
+    "INTERVAL": (0.01, 3600),
+    "EXIT_TIMEOUT": (0, 60),
     "PREFIX_V4": (8, 32),
     "PREFIX_V6": (16, 128),
 }

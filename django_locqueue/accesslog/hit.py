@@ -12,6 +12,8 @@ ACTION_LENGTH = 200
 ROUTE_LENGTH = 200
 USER_AGENT_LENGTH = 255
 REFERER_LENGTH = 512
+QUERY_LENGTH = 255
+VISITOR_LENGTH = 16
 USER_ID_LENGTH = 64
 
 CUT = "…"
@@ -50,6 +52,9 @@ class Hit(NamedTuple):
     user_agent: str
     referer: str
     streaming: bool  # the duration ends before the body does
+    weight: float = 1.0  # how many requests it stands for: 1 / SAMPLE_RATE
+    query: str = ""  # what QUERY_PARAMS lets through
+    visitor: str = ""  # of the same address and agent on the same day; 16 hex digits
 
     def to_json(self) -> list[Any]:
         """Return the fields, with the numbers rounded to what anybody can use: to the microsecond."""

@@ -49,8 +49,8 @@ def current_limits() -> Limits:
     return Limits(
         buffer_size=max(1, int(access_log.BUFFER_SIZE)),
         batch=max(1, int(access_log.BATCH)),
-        interval=float(access_log.INTERVAL_SECONDS),
-        exit_timeout=float(access_log.EXIT_TIMEOUT_SECONDS),
+        interval=float(access_log.INTERVAL),
+        exit_timeout=float(access_log.EXIT_TIMEOUT),
         drop_new=access_log.OVERFLOW == "drop_new",
     )
 
@@ -181,7 +181,7 @@ class Recorder:
         return True
 
     def drain(self, timeout: float | None = None) -> bool:
-        """Have the thread send what is buffered; wait for ``timeout`` seconds, by default ``EXIT_TIMEOUT_SECONDS``.
+        """Have the thread send what is buffered; wait for ``timeout`` seconds, by default ``EXIT_TIMEOUT``.
 
         Return whether all is sent. The thread does it and not the caller, since a database that is down can hold a
         connection attempt longer than a server waits for its processes to end.

@@ -47,7 +47,7 @@ def current_rules() -> Rules:
     paths = [path for path in map(resolve_path, as_list(access_log.EXCLUDE_PATHS)) if path]
     return Rules(
         enabled=bool(access_log.ENABLED),
-        direct=access_log.MODE == "direct",
+        direct=access_log.BACKEND == "sync",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),
         methods=frozenset(str(method).upper() for method in as_list(access_log.EXCLUDE_METHODS)),

@@ -92,6 +92,9 @@ def to_row(hit: Hit) -> AccessLog:
         user_agent=hit.user_agent,
         referer=hit.referer,
         streaming=hit.streaming,
+        weight=hit.weight,
+        query=hit.query,
+        visitor=hit.visitor,
     )
 
 

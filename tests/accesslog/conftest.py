@@ -82,20 +82,20 @@ def stored(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, db: 
     """
     own = Recorder()
     monkeypatch.setattr(middleware, "recorder", own)
-    configure(MODE="direct")
-    yield lambda **keys: configure(MODE="direct", **keys)
+    configure(BACKEND="sync")
+    yield lambda **keys: configure(BACKEND="sync", **keys)
     assert own.buffered == 0
 
 
 @pytest.fixture
 def fast_recorder(configure: Callable[..., None]) -> Iterator[Callable[..., Recorder]]:
     """Return a function that makes a recorder with a send function of the test's; its thread ends with the test."""
-    configure(INTERVAL_SECONDS=0.01, EXIT_TIMEOUT_SECONDS=5)
+    configure(INTERVAL=0.01, EXIT_TIMEOUT=5)
     made: list[Recorder] = []
 
     def make(send: Callable[[list[Hit]], None], **keys: Any) -> Recorder:
         if keys:
-            configure(**{"INTERVAL_SECONDS": 0.01, "EXIT_TIMEOUT_SECONDS": 5, **keys})
+            configure(**{"INTERVAL": 0.01, "EXIT_TIMEOUT": 5, **keys})
         made.append(Recorder(send))
         return made[-1]
 

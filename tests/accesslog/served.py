@@ -7,7 +7,7 @@ from tests.settings import *  # noqa: F403
 ROOT_URLCONF = "tests.accesslog.urls"
 MIDDLEWARE = ["django_locqueue.accesslog.middleware.AccessLogMiddleware"]
 # Nothing is sent by time, so that what arrives was sent because the process ended.
-LOCQUEUE = {"ACCESS_LOG": {"INTERVAL_SECONDS": 3600}}
+LOCQUEUE = {"ACCESS_LOG": {"INTERVAL": 3600}}
 
 
 def wsgi() -> Any:

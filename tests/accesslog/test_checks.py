@@ -41,13 +41,13 @@ def test_a_middleware_that_is_listed_twice_is_noticed(site):
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"MODE": "bufered"}, ["E001"]),
+        ({"BACKEND": "bufer"}, ["E001"]),
         ({"OVERFLOW": "spool"}, ["E001"]),
         ({"USER": True}, ["E001"]),
         ({"BUFFER_SIZE": 0}, ["E002"]),
         ({"BATCH": 1.5}, ["E002"]),
         ({"BATCH": True}, ["E002"]),
-        ({"INTERVAL_SECONDS": "1"}, ["E002"]),
+        ({"INTERVAL": "1"}, ["E002"]),
         ({"PREFIX_V4": 33}, ["E002"]),
         ({"EXCLUDE_PATHS": ["/ok/", "STATIC_URL", "no good", 7]}, ["E003", "E003"]),
         ({"EXCLUDE_PATHS": ["STATIK_URL"]}, ["E003"]),
@@ -98,7 +98,7 @@ def test_missing_data_is_a_warning_with_the_command_that_helps(site, monkeypatch
 
 
 def test_a_misspelt_value_is_told_what_was_meant(configure):
-    configure(MODE="bufered")
+    configure(BACKEND="bufer")
     assert "Did you mean 'buffered'?" in str(check_access_log()[0].hint)
 
 

@@ -16,7 +16,7 @@ def queue():
 
 
 def test_what_a_full_queue_refuses_is_kept_and_counted(fast_recorder, queue, monkeypatch):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     recorder._outage = 1  # keeps the thread away
     record(recorder, "/a", "/b")
     monkeypatch.setattr(recorder, "_send", refuse_as_full)
@@ -25,7 +25,7 @@ def test_what_a_full_queue_refuses_is_kept_and_counted(fast_recorder, queue, mon
 
 
 def test_when_there_is_room_again_it_is_sent(fast_recorder, queue, monkeypatch):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     recorder._outage = 1
     record(recorder, "/a")
     with monkeypatch.context() as full:
@@ -37,7 +37,7 @@ def test_when_there_is_room_again_it_is_sent(fast_recorder, queue, monkeypatch):
 
 @pytest.mark.parametrize(("overflow", "kept"), [("drop_oldest", ["/b", "/c"]), ("drop_new", ["/a", "/b"])])
 def test_while_the_queue_is_full_the_drop_policy_decides(fast_recorder, queue, monkeypatch, overflow, kept):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BUFFER_SIZE=2, OVERFLOW=overflow)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BUFFER_SIZE=2, OVERFLOW=overflow)
     recorder._outage = 1
     with monkeypatch.context() as full:
         full.setattr(recorder, "_send", refuse_as_full)
@@ -48,7 +48,7 @@ def test_while_the_queue_is_full_the_drop_policy_decides(fast_recorder, queue, m
 
 
 def test_the_log_says_that_the_queue_is_full_without_a_traceback(fast_recorder, queue, monkeypatch, caplog):
-    recorder = fast_recorder(refuse_as_full, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(refuse_as_full, INTERVAL=LONG)
     recorder._outage = 1
     record(recorder, "/a")
     monkeypatch.setattr(module.logger, "_next", {})
@@ -59,7 +59,7 @@ def test_the_log_says_that_the_queue_is_full_without_a_traceback(fast_recorder, 
 
 
 def test_in_direct_mode_a_request_to_a_full_queue_is_buffered(fast_recorder):
-    recorder = fast_recorder(refuse_as_full, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(refuse_as_full, INTERVAL=LONG)
     recorder.record_now(a_raw_hit("/a"))
     assert (recorder.buffered, recorder.counts.full) == (1, 1)
 

@@ -270,18 +270,18 @@ class BrokenRecorder(HitList):
         raise OSError("no thread")
 
 
-@pytest.mark.parametrize("mode", ["buffered", "direct", "no such mode"])
+@pytest.mark.parametrize("mode", ["buffer", "sync", "no such mode"])
 def test_i9_a_broken_recorder_never_changes_a_response(client, configure, monkeypatch, mode):
-    configure(MODE=mode)
+    configure(BACKEND=mode)
     broken = BrokenRecorder()
     monkeypatch.setattr(middleware, "recorder", broken)
     assert client.get("/page/").status_code == 200
     assert broken.counts.errors == 1
 
 
-@pytest.mark.parametrize("mode", ["buffered", "direct"])
+@pytest.mark.parametrize("mode", ["buffer", "sync"])
 async def test_i9_a_broken_recorder_never_changes_an_async_response(configure, monkeypatch, mode):
-    configure(MODE=mode)
+    configure(BACKEND=mode)
     monkeypatch.setattr(middleware, "recorder", BrokenRecorder())
     assert (await AsyncClient().get("/async/")).status_code == 200
 

@@ -42,11 +42,11 @@ def section(request, response):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("mode", ["buffered", "direct"])
+@pytest.mark.parametrize("mode", ["buffer", "sync"])
 def test_a_response_with_enums_and_safe_strings_is_recorded_and_stops_nothing(site, configure, recorder, mode):
     site.TASKS = LOCQUEUE
     recorder._outage = 0
-    configure(MODE=mode, ACTION="tests.accesslog.test_raw_hit.section")
+    configure(BACKEND=mode, ACTION="tests.accesslog.test_raw_hit.section")
     client = Client()
     for path in ("/page/", "/odd/", "/page/"):
         client.get(path)

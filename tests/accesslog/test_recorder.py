@@ -30,12 +30,12 @@ def test_hits_are_sent_within_the_interval(fast_recorder, queue):
 
 
 def test_a_full_batch_is_sent_at_once(fast_recorder, queue):
-    record(fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2), "/a", "/b")
+    record(fast_recorder(queue.send, INTERVAL=LONG, BATCH=2), "/a", "/b")
     assert queue.took.wait(30)
 
 
 def test_flush_sends_what_is_buffered_in_batches(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BATCH=2)
     recorder._outage = 1  # keeps the thread away
     record(recorder, "/a", "/b", "/c")
     assert recorder.flush()
@@ -57,7 +57,7 @@ def test_a_thread_that_died_is_replaced(fast_recorder, queue):
 
 
 def test_a_full_buffer_drops_the_oldest_and_counts(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BUFFER_SIZE=2)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BUFFER_SIZE=2)
     record(recorder, "/a", "/b", "/c")
     assert recorder.counts.dropped == 1
     recorder.flush()
@@ -65,14 +65,14 @@ def test_a_full_buffer_drops_the_oldest_and_counts(fast_recorder, queue):
 
 
 def test_a_full_buffer_can_drop_the_newest_instead(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BUFFER_SIZE=2, OVERFLOW="drop_new")
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BUFFER_SIZE=2, OVERFLOW="drop_new")
     record(recorder, "/a", "/b", "/c")
     recorder.flush()
     assert queue.paths == ["/a", "/b"]
 
 
 def test_i9_hits_are_kept_while_the_queue_is_down_and_sent_afterwards(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     queue.is_down = True
     record(recorder, "/a", "/b")
     assert not recorder.flush()
@@ -104,7 +104,7 @@ def test_the_pause_grows_during_an_outage_up_to_a_minute():
 
 
 def test_a_full_batch_does_not_cut_the_pause_of_an_outage(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=2)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BATCH=2)
     queue.is_down = True
     record(recorder, "/a")
     recorder.flush()
@@ -114,7 +114,7 @@ def test_a_full_batch_does_not_cut_the_pause_of_an_outage(fast_recorder, queue):
 
 def test_drain_waits_no_longer_than_its_deadline(fast_recorder):
     stuck = threading.Event()
-    recorder = fast_recorder(lambda batch: stuck.wait(30), INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(lambda batch: stuck.wait(30), INTERVAL=LONG)
     record(recorder, "/a")
     begun = time.monotonic()
     assert not recorder.drain(0.05)
@@ -123,7 +123,7 @@ def test_drain_waits_no_longer_than_its_deadline(fast_recorder):
 
 
 def test_drain_says_when_the_queue_is_down(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     queue.is_down = True
     record(recorder, "/a")
     assert not recorder.drain(5)
@@ -158,7 +158,7 @@ def test_direct_mode_sends_at_once(fast_recorder, queue):
 
 
 def test_direct_mode_buffers_while_the_queue_is_down(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     queue.is_down = True
     recorder.record_now(a_raw_hit("/a"))
     recorder.record_now(a_raw_hit("/b"))
@@ -175,7 +175,7 @@ def test_direct_mode_buffers_while_the_queue_is_down(fast_recorder, queue):
 @pytest.mark.parametrize("refusal", [TypeError("x"), ValueError("x"), RuntimeError("x"), DataError("x")])
 def test_a_hit_that_the_queue_refuses_is_dropped_alone_and_is_no_outage(fast_recorder, queue, refusal, caplog):
     queue.refusal = refusal
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     record(recorder, "/a", "/b", "/bad", "/c", "/d")
     assert recorder.flush()
     assert queue.paths == ["/a", "/b", "/c", "/d"]
@@ -186,14 +186,14 @@ def test_a_hit_that_the_queue_refuses_is_dropped_alone_and_is_no_outage(fast_rec
 @pytest.mark.parametrize("outage", [OperationalError("x"), InterfaceError("x"), OSError("x")])
 def test_an_outage_keeps_all_hits(fast_recorder, queue, outage):
     queue.refusal = outage
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     record(recorder, "/a", "/bad")
     assert not recorder.flush()
     assert (recorder.counts.refused, recorder.counts.failures, recorder.buffered) == (0, 1, 2)
 
 
 def test_a_batch_of_nothing_but_bad_hits_ends(fast_recorder, queue):
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG, BATCH=500)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG, BATCH=500)
     record(recorder, *["/bad"] * 300)
     assert recorder.flush()
     assert (recorder.counts.refused, recorder.buffered) == (300, 0)
@@ -227,7 +227,7 @@ def test_a_hit_that_cannot_be_cleaned_is_dropped_alone(fast_recorder, queue):
         def __str__(self):
             raise RuntimeError("no")
 
-    recorder = fast_recorder(queue.send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(queue.send, INTERVAL=LONG)
     record(recorder, "/a")
     recorder.record(a_raw_hit(user_agent=Unreadable()))
     record(recorder, "/b")
@@ -255,7 +255,7 @@ async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
     assert (recorder.counts.refused, recorder.buffered) == (1, 0)
 
 
-@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("sync", [False, True])
 def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
     """The first try may have reached the database before the connection broke; storing it twice must be noticed."""
     tried = []
@@ -265,7 +265,7 @@ def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
         if len(tried) == 1:
             raise OperationalError("the connection broke")
 
-    recorder = fast_recorder(send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(send, INTERVAL=LONG)
     if direct:
         recorder.record_now(a_raw_hit())
     else:
@@ -303,7 +303,7 @@ def test_a_forked_child_starts_empty_and_with_its_own_thread(fast_recorder, queu
             os.write(write, f"{'child' if os.getpid() != parent else 'parent'} {hit.path}\n".encode())
 
     parent = os.getpid()
-    recorder = fast_recorder(send, INTERVAL_SECONDS=LONG)
+    recorder = fast_recorder(send, INTERVAL=LONG)
     record(recorder, "/before")
     pid = os.fork()
     if pid == 0:

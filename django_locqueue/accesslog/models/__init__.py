@@ -1,4 +1,5 @@
 from django_locqueue.accesslog.models.access_log import AccessLog
+from django_locqueue.accesslog.models.hourly_stat import HourlyStat
 from django_locqueue.accesslog.models.location import Location
 
-__all__ = ["AccessLog", "Location"]
+__all__ = ["AccessLog", "HourlyStat", "Location"]

@@ -46,6 +46,9 @@ class AccessLog(models.Model):
     user_agent = models.CharField(_("user agent"), max_length=hit.USER_AGENT_LENGTH, blank=True)
     referer = models.CharField(_("referrer"), max_length=hit.REFERER_LENGTH, blank=True)
     streaming = models.BooleanField(_("streamed"), default=False)
+    weight = models.FloatField(_("stands for"), default=1.0)  # requests, if only a sample is kept
+    query = models.CharField(_("query"), max_length=hit.QUERY_LENGTH, blank=True, default="")
+    visitor = models.CharField(_("visitor"), max_length=hit.VISITOR_LENGTH, blank=True, default="")
 
     class Meta:
         verbose_name = _("logged request")

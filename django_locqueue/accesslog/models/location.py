@@ -27,6 +27,9 @@ class Location(models.Model):
     city = models.CharField(_("city"), max_length=64, blank=True, default="")
     district = models.CharField(_("district"), max_length=64, blank=True, default="")
     isp = models.CharField(_("network operator"), max_length=64, blank=True, default="")
+    adcode = models.CharField(_("administrative code"), max_length=12, blank=True, default="")  # GB/T 2260 in China
+    latitude = models.FloatField(_("latitude"), null=True, blank=True)
+    longitude = models.FloatField(_("longitude"), null=True, blank=True)
     provider = models.CharField(_("data source"), max_length=32, blank=True, default="")
     precision = models.CharField(_("precision"), max_length=8, blank=True, default="")
     # When its lookup was last enqueued; also what tells the transaction that did so from one that was too late.
