@@ -13,6 +13,13 @@ class GeoError(Exception):
         self.retry_after = retry_after
 
 
+class NotInstalled(GeoError):
+    """A package that the provider needs is missing."""
+
+    def __init__(self, what: str, extra: str = "geo") -> None:
+        super().__init__(f"{what} Run: pip install 'django-locqueue[{extra}]'")
+
+
 class Transient(GeoError):
     """It went wrong this time: no connection, too slow, a fault of the server, an answer that cannot be read."""
 

@@ -15,7 +15,15 @@ _here = "django_locqueue.accesslog.geo"
 BUILT_IN: Mapping[str, str] = {
     "reserved": f"{_here}.reserved.Reserved",
     "xdb": f"{_here}.xdb.Xdb",
+    "mmdb": f"{_here}.mmdb.Mmdb",
     "iptocc": f"{_here}.iptocc.Iptocc",
+    "ip-api": f"{_here}.ip_api.IpApi",
+    "ipinfo": f"{_here}.ipinfo.Ipinfo",
+    "amap": f"{_here}.amap.Amap",
+    "baidu": f"{_here}.baidu.Baidu",
+    "tencent": f"{_here}.tencent.Tencent",
+    "http": f"{_here}.http_provider.HttpProvider",
+    "dummy": f"{_here}.dummy.Dummy",
 }
 
 
