@@ -17,7 +17,9 @@ class NotInstalled(GeoError):
     """A package that the provider needs is missing."""
 
     def __init__(self, what: str, extra: str = "geo") -> None:
-        super().__init__(f"{what} Run: pip install 'django-locqueue[{extra}]'")
+        self.what = what
+        self.remedy = f"Run: pip install 'django-locqueue[{extra}]'."
+        super().__init__(f"{what} {self.remedy}")
 
 
 class Transient(GeoError):

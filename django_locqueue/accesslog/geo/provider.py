@@ -36,6 +36,7 @@ class Provider(ABC):
     offline = True  # it answers from this machine, in microseconds
     batch_size = 1  # most addresses in one call
     interval = 0.0  # least seconds between two calls, over all workers
+    is_packaged = False  # its data came with a package: only another release has newer ones
     families: frozenset[int] = frozenset({4, 6})  # IP versions
     countries: frozenset[str] | None = None  # the only ones it knows, as ISO codes; None: the world
 

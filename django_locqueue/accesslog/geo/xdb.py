@@ -27,6 +27,7 @@ class Xdb(OfflineProvider):
     name = "xdb"
 
     def __init__(self, paths: Mapping[int, Path] | None = None) -> None:
+        self.is_packaged = paths is None and not geo("XDB_V4") and not geo("XDB_V6")
         paths = xdb_paths() if paths is None else paths
         if not paths:
             raise NotInstalled("There is no IP location file.")
