@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             api.wait_until_closed()
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 - the name that http.server looks for
 
     def log_message(self, *_: Any) -> None:
         """Nothing: the test has the calls."""

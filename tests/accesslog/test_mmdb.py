@@ -17,7 +17,14 @@ NANJING = {
     "city": {"names": {"en": "Nanjing", "zh-CN": "南京"}},
     "location": {"latitude": 32.0607, "longitude": 118.763},
 }
-FLAT = {"country_code": "CN", "state1": "Jiangsu", "state2": "", "city": "Nanjing", "latitude": 32.06, "longitude": 118.76}
+FLAT = {
+    "country_code": "CN",
+    "state1": "Jiangsu",
+    "state2": "",
+    "city": "Nanjing",
+    "latitude": 32.06,
+    "longitude": 118.76,
+}
 LITE = {"country": "Australia", "country_code": "AU", "as_name": "Cloudflare, Inc.", "as_domain": "cloudflare.com"}
 
 
@@ -67,7 +74,9 @@ def test_i10_what_an_ipv4_file_does_not_know_is_not_found(tmp_path, address):
     assert place_of(mmdb, address) is None
 
 
-@pytest.mark.parametrize("record", [{}, {"country": {}}, {"country": {"names": {}}}, {"country_code": "-"}, {"city": ""}])
+@pytest.mark.parametrize(
+    "record", [{}, {"country": {}}, {"country": {"names": {}}}, {"country_code": "-"}, {"city": ""}]
+)
 def test_i10_a_record_that_says_nothing_is_not_found(tmp_path, record):
     mmdb = Mmdb([build_mmdb(tmp_path / "x.mmdb", {"49.65.250.0/24": record})])
     assert place_of(mmdb, "49.65.250.1") is None
