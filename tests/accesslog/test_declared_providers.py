@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.geo.errors import GeoError, RateLimited
+from django_locqueue.accesslog.geo.errors import GeoError, RateLimited, Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.limits import retry_after, until_midnight
 from django_locqueue.accesslog.geo.provider import Answers, Provider
@@ -61,6 +61,44 @@ def test_a_status_can_mean_that_the_address_is_unknown(configure):
     with StubApi(Reply(b"no such address", status=404)) as api:
         provider = make({**DESCRIPTION, "url": f"{api.url}/{{ip}}", "statuses": {"404": "unknown"}})
         assert provider.lookup_many([ADDRESS]).places == {ADDRESS: None}
+
+
+# The service of the article that this queue was first described in. It has closed; its answers are still good examples.
+TAOBAO = {
+    "provider": "http",
+    "name": "taobao",
+    "url": "https://ip.taobao.com/service/getIpInfo.php",
+    "params": {"ip": "{ip}"},
+    "ok": {"code": 0},
+    "refusals": {"code": {"4": "second"}},
+    "fields": {
+        "country_code": "data.country_id",
+        "country": "data.country",
+        "province": "data.region",
+        "city": "data.city",
+        "district": "data.county",
+        "isp": "data.isp",
+    },
+}
+
+
+def ask_taobao(body):
+    with StubApi(Reply(body)) as api:
+        return make({**TAOBAO, "url": api.url}).lookup_many([ADDRESS]).places[ADDRESS]
+
+
+def test_the_ways_of_saying_nothing_are_understood(configure):
+    place = {"country": "中国", "country_id": "CN", "region": "江苏", "city": "南京", "county": "XX", "isp": "电信"}
+    assert ask_taobao({"code": 0, "data": place}) == GeoResult("taobao", "CN", "中国", "江苏", "南京", isp="电信")
+    local = {"country": "XX", "country_id": "xx", "region": "XX", "city": "内网IP", "county": "内网IP", "isp": "内网IP"}
+    assert ask_taobao({"code": 0, "data": local}) is None
+
+
+@pytest.mark.parametrize(("code", "error"), [(4, RateLimited), (1, Transient), (None, Transient)])
+def test_i11_a_limit_that_is_told_with_status_200_is_one(configure, code, error):
+    with pytest.raises(GeoError) as caught:
+        ask_taobao({"code": code, "msg": "the request over max qps for user ,the accessKey=public"})
+    assert type(caught.value) is error
 
 
 def test_an_ipv6_address_stands_in_a_path_as_it_is(configure):

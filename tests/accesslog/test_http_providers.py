@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import traceback
 from ipaddress import ip_address
 
@@ -264,6 +265,19 @@ def test_a_body_that_keeps_coming_has_an_end():
         client._total = -1.0  # as if that long had passed
         with pytest.raises(Transient, match="takes longer"):
             client.send("GET", api.url, {})
+
+
+def test_a_forked_process_has_connections_of_its_own():
+    with StubApi(Reply({})) as api:
+        client = HttpClient("forked", 5, 5, 65_536)
+        client.send("GET", api.url, {})
+        mine = client._manager()
+        pid = os.fork()
+        if pid == 0:
+            answered = client.send("GET", api.url, {}).status == 200
+            os._exit(0 if answered and client._manager() is not mine else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert client._manager() is mine
 
 
 def test_a_packed_body_is_not_unpacked(failure):

@@ -1,9 +1,12 @@
 """MaxMind DB files, as several makers write them."""
 
 import datetime
+from contextlib import suppress
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.mmdb import Mmdb
@@ -93,6 +96,20 @@ def test_i10_a_file_that_is_none_is_refused_with_its_name(tmp_path, content):
 def test_i10_a_missing_file_is_refused(tmp_path):
     with pytest.raises(GeoError, match="cannot be read"):
         place_of(Mmdb([tmp_path / "x.mmdb"]), "8.8.8.8")
+
+
+@given(st.integers(0, 2**20), st.binary(min_size=1, max_size=40), st.ip_addresses(v=4))
+def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, where, junk, address):
+    path = tmp_path_factory.mktemp("mmdb") / "x.mmdb"
+    build_mmdb(path, {"49.65.250.0/24": NANJING, "128.0.0.0/1": FLAT})
+    data = bytearray(path.read_bytes())
+    start = where % (len(data) - len(junk))
+    data[start : start + len(junk)] = junk
+    path.write_bytes(data)
+    with suppress(GeoError):
+        mmdb = Mmdb([path])
+        mmdb.lookup(address)
+        mmdb.attributions()
 
 
 def test_no_files_are_refused(configure):

@@ -121,15 +121,15 @@ def _entry(entry: Any, providers: list[Provider]) -> Iterator[CheckMessage]:
 
 
 def _together(providers: list[Provider]) -> Iterator[CheckMessage]:
-    for name, number in Counter(provider.name for provider in providers).items():
+    online = [provider.name for provider in providers if not provider.offline]
+    for name, number in Counter(online).items():
         if number > 1:
             yield Error(
-                f"{setting('GEO', 'PROVIDERS')} has {number} providers called {name!r}: they would share one rate "
-                "and one record of failures.",
+                f"{setting('GEO', 'PROVIDERS')} has {number} services called {name!r}: they would share one rate and "
+                "one record of failures.",
                 hint='Give each a "name" of its own.',
                 id="locqueue_accesslog.E033",
             )
-    online = [provider.name for provider in providers if not provider.offline]
     if online and not geo("SEND_TRUNCATED"):
         yield Warning(
             f"{setting('GEO', 'SEND_TRUNCATED')} is False: visitors' whole addresses are sent to {', '.join(online)}.",
