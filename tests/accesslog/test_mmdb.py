@@ -98,18 +98,27 @@ def test_i10_a_missing_file_is_refused(tmp_path):
         place_of(Mmdb([tmp_path / "x.mmdb"]), "8.8.8.8")
 
 
-@given(st.integers(0, 2**20), st.binary(min_size=1, max_size=40), st.ip_addresses(v=4))
-def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, where, junk, address):
+@given(st.data())
+def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("mmdb") / "x.mmdb"
     build_mmdb(path, {"49.65.250.0/24": NANJING, "128.0.0.0/1": FLAT})
-    data = bytearray(path.read_bytes())
-    start = where % (len(data) - len(junk))
-    data[start : start + len(junk)] = junk
-    path.write_bytes(data)
+    content = bytearray(path.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=8)):
+        content[-1 - place] = data.draw(st.integers(0, 255))  # from the end, where the records and the metadata are
+    path.write_bytes(content)
     with suppress(GeoError):
         mmdb = Mmdb([path])
-        mmdb.lookup(address)
+        mmdb.lookup(ip_address("49.65.250.1"))
+        mmdb.lookup(ip_address("200.1.1.1"))
         mmdb.attributions()
+
+
+def test_a_key_that_is_none_is_an_error_and_does_not_end_the_process(tmp_path):
+    path = build_mmdb(tmp_path / "x.mmdb", {"49.65.250.0/24": {"country_code": "CN"}})
+    content = path.read_bytes()
+    # A text of 12 letters begins with 0x4c; 0xc4 would be an unsigned number of 4 bytes.
+    path.write_bytes(content.replace(b"\x4ccountry_code", b"\xc4country_code"))
+    assert place_of(Mmdb([path]), "49.65.250.1") is None
 
 
 def test_no_files_are_refused(configure):
