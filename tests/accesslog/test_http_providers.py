@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+import shutil
+import subprocess
 import traceback
 from ipaddress import ip_address
 
@@ -250,6 +252,19 @@ def test_a_redirect_is_not_followed(configure):
         with pytest.raises(Transient):
             provider.lookup_many([IN_NANJING])
         assert [call.path for call in api.calls] == ["/"]
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl, to make a certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent(configure, tmp_path):
+    pem = tmp_path / "own.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, *names, "-keyout", pem, "-out", tmp_path / "crt"], check=True, capture_output=True)
+    pem.write_bytes(pem.read_bytes() + (tmp_path / "crt").read_bytes())
+    with StubApi(Reply(NANJING["amap"]), pem) as api:
+        with pytest.raises(Transient, match=r"no answer \(SSLError\)"):
+            make({"provider": "amap", "key": KEY, "url": api.url}).lookup_many([IN_NANJING])
+        assert api.calls == []
 
 
 def test_nobody_there_is_asked_again(configure):
