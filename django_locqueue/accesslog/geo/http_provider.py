@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import GeoError, Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer, HttpClient
-from django_locqueue.accesslog.geo.limits import Refusal, error_of, retry_after
 from django_locqueue.accesslog.geo.place import FIELDS, make_place
 from django_locqueue.accesslog.geo.provider import Answers, Provider
+from django_locqueue.accesslog.geo.refusal import Refusal, error_of, retry_after
 from django_locqueue.accesslog.geo.reserved import name_of
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.values import dig, printable
@@ -51,7 +51,7 @@ class HttpProvider(Provider):
     ``latitude`` and ``longitude``, where the answer has them, as ``content.address_detail.city``.
     ``constants``: the same for what never changes, as the country of a service that knows one.
     ``ok``: what must stand where in an answer that is one. ``refusals``: what other answers mean: for a place in the
-    answer, a :class:`~.limits.Refusal` by pattern (``{"infocode": {"10003": "day", "1002?": "second"}}``).
+    answer, a :class:`~.refusal.Refusal` by pattern (``{"infocode": {"10003": "day", "1002?": "second"}}``).
     ``statuses``: the same for HTTP statuses. What is described by neither is a fault, and asked again.
     ``time_zone``: where its day ends.
     """

@@ -11,7 +11,7 @@ from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
-from django_locqueue.accesslog.geo.limits import as_seconds
+from django_locqueue.accesslog.geo.refusal import as_seconds
 from django_locqueue.accesslog.geo.result import IPAddress
 
 PRO = "https://pro.ip-api.com/batch"
