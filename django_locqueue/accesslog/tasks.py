@@ -6,7 +6,7 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from django_locqueue import QueueFull, task
-from django_locqueue.accesslog.analytics.stale import mark_stale
+from django_locqueue.accesslog.analytics.stale import mark_stale, mark_visits_from
 from django_locqueue.accesslog.analytics.tasks import count_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
@@ -47,6 +47,8 @@ def locate(prefix: str) -> str:
     if not rows.filter(pk=prefix).update(**values):
         # The queue is in another database than the log, and was faster than the log's commit.
         rows.bulk_create([Location(pk=prefix, **values)], ignore_conflicts=True)
+    if result is not None:
+        mark_visits_from([prefix])
     return str(values["state"])
 
 
