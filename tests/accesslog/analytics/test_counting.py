@@ -71,7 +71,7 @@ KEY_OF = {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(rows=random_rows)
 def test_every_number_equals_a_recount_from_the_log(db, rows):
     AccessLog.objects.all().delete()
