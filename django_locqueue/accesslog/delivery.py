@@ -1,11 +1,9 @@
 """From hits to a task. The one place where the recorder's side meets the queue."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-
-from django.db import connections, transaction
 
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.savepoints import savepoints
 
 
 def enqueue_hits(hits: Sequence[Hit]) -> None:
@@ -13,11 +11,7 @@ def enqueue_hits(hits: Sequence[Hit]) -> None:
     # Imported late: the tasks need TASKS, and this module is imported with the middlewares.
     from django_locqueue.accesslog.tasks import record_hits
 
-    with ExitStack() as savepoints:
-        # In a transaction of the caller's a failed INSERT would make PostgreSQL refuse all that follows.
-        for connection in connections.all(initialized_only=True):
-            if connection.in_atomic_block:
-                savepoints.enter_context(transaction.atomic(using=connection.alias))
+    with savepoints():
         record_hits.enqueue([hit.to_json() for hit in hits])
 
 

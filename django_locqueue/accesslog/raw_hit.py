@@ -9,6 +9,10 @@ from django.http.response import HttpResponseBase
 from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.client_ip import MAX_HEADER, MAX_HOP, Trust, client_ip
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.privacy.paths import NO_ROUTE, Secret, route_path, secrets_in
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
+from django_locqueue.accesslog.privacy.protection import protect
+from django_locqueue.accesslog.privacy.query import MAX_QUERY
 from django_locqueue.accesslog.rules import Rules
 
 MAX_REFERER = 1024  # cut once more when its query is gone
@@ -37,9 +41,27 @@ class RawHit(NamedTuple):
     user_agent: str
     referer: str
     streaming: bool
+    policy: PrivacyPolicy = PrivacyPolicy()
+    query: str = ""  # only if some of it may be kept
+    secrets: tuple[Secret, ...] = ()  # parts of the path
+    opted_out: bool = False
+    sensitive: bool = False
 
     def clean(self) -> Hit:
-        """Return the hit: cleaned, cut to its columns, with the client's address and an id of its own."""
+        """Return the hit: cleaned, cut to its columns, with an id of its own, and with nothing that is not to be kept.
+
+        What it was made of stays in this process.
+        """
+        return protect(
+            self._whole(),
+            self.policy,
+            query=self.query,
+            secrets=self.secrets,
+            opted_out=self.opted_out,
+            sensitive=self.sensitive,
+        )
+
+    def _whole(self) -> Hit:
         return Hit(
             id=limits.new_id(),
             time=self.answered - self.duration,
@@ -78,6 +100,7 @@ def capture(
     """
     get = request.META.get
     match = request.resolver_match
+    policy = rules.policy
     values = (  # in the order of the fields
         time.time(),
         duration,
@@ -88,7 +111,9 @@ def capture(
         (request.method or "")[: limits.METHOD_LENGTH + 1],
         # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
         (get("HTTP_HOST") or get("SERVER_NAME") or "")[: limits.HOST_LENGTH + 1],
-        request.path[: limits.PATH_LENGTH + 1],
+        (request.path if not policy.path_is_route else route_path(match.route) if match else NO_ROUTE)[
+            : limits.PATH_LENGTH + 1
+        ],
         (action if action is not None else match.view_name if match else "")[: limits.ACTION_LENGTH + 1],
         match.route[: limits.ROUTE_LENGTH + 1] if match else "",
         status if type(status) is int else limits.number(status, limits.MAX_STATUS),
@@ -96,6 +121,11 @@ def capture(
         (get("HTTP_USER_AGENT") or "")[: limits.USER_AGENT_LENGTH + 1],
         (get("HTTP_REFERER") or "")[:MAX_REFERER],
         bool(getattr(response, "streaming", False)),
+        policy,
+        (get("QUERY_STRING") or "")[: MAX_QUERY + 1] if policy.parameters else "",
+        secrets_in(match),
+        policy.is_opted_out(request.META),
+        False,
     )
     return _new(RawHit, values)
 

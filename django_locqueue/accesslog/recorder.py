@@ -15,12 +15,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from asgiref.sync import sync_to_async
 from django.db import DataError, Error, IntegrityError, close_old_connections, connections
 
 from django_locqueue import QueueFull
 from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.delivery import aenqueue_hits, enqueue_hits
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys, visitor_keys
 from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
@@ -74,9 +76,11 @@ class Recorder:
         self,
         send: Callable[[list[Hit]], None] = enqueue_hits,
         asend: Callable[[list[Hit]], Awaitable[None]] = aenqueue_hits,
+        keys: VisitorKeys | None = None,
     ) -> None:
         self._send = send
         self._asend = asend
+        self._keys = keys  # None: they are loaded by somebody else, or not at all
         self._begin()
 
     def _begin(self) -> None:
@@ -124,6 +128,8 @@ class Recorder:
         """Enqueue the hit in the request. If that fails it is buffered, as are all until the queue is back."""
         if self._outage:
             return self.record(raw)
+        if self._keys is not None:
+            self._keys.load()
         hit = raw.clean()
         try:
             self._send([hit])
@@ -135,6 +141,8 @@ class Recorder:
         """``record_now`` on an event loop."""
         if self._outage:
             return self.record(raw)
+        if self._keys is not None and self._keys.is_due():
+            await sync_to_async(self._keys.load)()
         hit = raw.clean()
         try:
             await self._asend([hit])
@@ -152,6 +160,8 @@ class Recorder:
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
         with self._sending:
+            if self._keys is not None:
+                self._keys.load()
             # What comes in meanwhile waits for its own interval: else a busy site's tasks hold a handful of hits each.
             for _ in range(-(-self.buffered // current_limits().batch)):
                 self._take_batch()
@@ -282,7 +292,7 @@ def is_outage(error: Exception) -> bool:
     return isinstance(error, OUTAGE) and not isinstance(error, REFUSAL)
 
 
-recorder = Recorder()
+recorder = Recorder(keys=visitor_keys)
 
 
 def flush() -> bool:

@@ -11,6 +11,7 @@ from django.utils.module_loading import import_string
 
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.conf import access_log, until_settings_change
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
@@ -28,6 +29,7 @@ class Rules:
     action: Callable[..., Any] | None
     trust: Trust
     header: str  # the META key of the proxies' header; nothing if no proxy is trusted
+    policy: PrivacyPolicy
 
     def wants(self, request: HttpRequest) -> bool:
         """Whether the request is recorded."""
@@ -55,6 +57,7 @@ def current_rules() -> Rules:
         action=resolve_action(access_log.ACTION),
         trust=trust,
         header="" if trust.is_empty else trust.header,
+        policy=current_policy(),
     )
 
 

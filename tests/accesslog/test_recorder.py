@@ -255,7 +255,7 @@ async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
     assert (recorder.counts.refused, recorder.buffered) == (1, 0)
 
 
-@pytest.mark.parametrize("sync", [False, True])
+@pytest.mark.parametrize("direct", [False, True])
 def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
     """The first try may have reached the database before the connection broke; storing it twice must be noticed."""
     tried = []
