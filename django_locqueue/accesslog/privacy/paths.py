@@ -21,10 +21,13 @@ Secret = str | None  # None: in the path in a form that is not known
 
 def secrets_in(match: ResolverMatch | None) -> tuple[Secret, ...]:
     """Return the parts of the path whose names say that they are secret. Never raises."""
+    secrets: tuple[Secret, ...] = ()
     captured = match.captured_kwargs if match else None  # type: ignore[attr-defined]  # django-stubs lacks it
-    if not captured:
-        return ()
-    return tuple(_as_written(value) for name, value in captured.items() if value is not None and is_secret_part(name))
+    if captured:
+        for name in captured:
+            if is_secret_part(name) and captured[name] is not None:
+                secrets += (_as_written(captured[name]),)
+    return secrets
 
 
 def _as_written(value: Any) -> Secret:

@@ -36,7 +36,7 @@ class VisitorKeys:
     def of(self, moment: float) -> bytes:
         """Return the key of the day of a moment, in seconds since 1970. The day is one of the site's time zone."""
         day = day_of(moment)
-        return self._keys.get(day) or self._own.setdefault(day, os.urandom(KEY_BYTES))
+        return self._keys.get(day) or self._own.get(day) or self._own.setdefault(day, os.urandom(KEY_BYTES))
 
     def is_due(self) -> bool:
         """Whether ``load`` would ask the database."""
