@@ -88,13 +88,14 @@ def to_row(hit: Hit) -> AccessLog:
         status=hit.status,
         duration_ms=hit.duration_ms,
         bytes=hit.bytes,
-        is_bot=is_bot(hit.user_agent) if hit.is_bot is None else hit.is_bot,
+        is_bot=access_log.BOTS != "same" and (is_bot(hit.user_agent) if hit.is_bot is None else hit.is_bot),
         user_agent=hit.user_agent,
         referer=hit.referer,
         streaming=hit.streaming,
         weight=hit.weight,
         query=hit.query,
         visitor=hit.visitor,
+        task_ids=hit.task_ids,
     )
 
 

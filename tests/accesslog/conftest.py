@@ -10,8 +10,10 @@ from django.db import connections
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
 from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder import Counts, Recorder
+from django_locqueue.accesslog.visit import Visit
 
 try:
     import django.tasks  # noqa: F401
@@ -153,5 +155,12 @@ def a_raw_hit(path: str = "/", **fields: Any) -> RawHit:
         "user_agent": "Mozilla/5.0",
         "referer": "",
         "streaming": False,
+        "weight": 1.0,
+        "sensitive": False,
+        "policy": PrivacyPolicy(),
+        "query": "",
+        "secrets": (),
+        "opted_out": False,
+        "visit": Visit(),
     }
     return RawHit(**{**values, **fields})

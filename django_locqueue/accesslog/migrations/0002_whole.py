@@ -30,6 +30,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='accesslog',
+            name='task_ids',
+            field=models.CharField(blank=True, default='', max_length=400, verbose_name='tasks'),
+        ),
+        migrations.AddField(
+            model_name='accesslog',
             name='visitor',
             field=models.CharField(blank=True, default='', max_length=16, verbose_name='visitor'),
         ),

@@ -54,6 +54,13 @@ def test_a_signed_in_visitor_who_sends_gpc_has_no_user(hits, configure):
     assert [hit.user_id is None for hit in hits] == [True, False]
 
 
+def test_of_a_visit_to_a_sensitive_view_it_is_known_only_that_there_was_one(hits, configure):
+    configure(QUERY_PARAMS=["q"])
+    Client().get("/clinic/oncology/?q=x", REMOTE_ADDR="49.65.250.135", HTTP_REFERER="https://a.example/b")
+    hit = hits[0]
+    assert (hit.path, hit.query, hit.referer, hit.ip) == ("/clinic/<slug:ward>/", "", "", None)
+
+
 def test_the_path_is_masked(hits):
     Client().get("/confirm/9f86d081884c/now/")
     assert hits[0].path == "/confirm/***/now/"

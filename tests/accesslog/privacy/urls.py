@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
+from django_locqueue.accesslog import access_log
+
 
 class Fold(StringConverter):
     def to_python(self, value: str) -> str:
@@ -36,7 +38,13 @@ def page(request: HttpRequest, **kwargs: Any) -> HttpResponse:
     return HttpResponse("hello")
 
 
+@access_log(sensitive=True)
+def clinic(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+    return HttpResponse("hello")
+
+
 urlpatterns = [
+    path("clinic/<slug:ward>/", clinic),
     path("reset/<uidb64>/<token>/", page),
     path("confirm/<str:token>/now/", page),
     path("share/<uuid:key>/", page),
