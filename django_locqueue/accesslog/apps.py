@@ -9,4 +9,4 @@ class AccessLogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"  # fixed: else the host project's default makes migrations here
 
     def ready(self) -> None:
-        from django_locqueue.accesslog import checks  # noqa: F401 - registers the system checks
+        from django_locqueue.accesslog import checks, recorder_checks  # noqa: F401 - they register system checks

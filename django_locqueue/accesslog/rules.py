@@ -46,7 +46,7 @@ def current_rules() -> Rules:
     trust = Trust.parse(access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER)
     paths = [path for path in map(resolve_path, as_list(access_log.EXCLUDE_PATHS)) if path]
     return Rules(
-        enabled=bool(access_log.ENABLED),
+        enabled=bool(access_log.ENABLED) and access_log.BACKEND != "null",
         direct=access_log.BACKEND == "sync",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),

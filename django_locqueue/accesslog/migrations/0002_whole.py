@@ -61,4 +61,19 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['dimension', 'hour'], name='locqueue_accesslog_hourly')],
             },
         ),
+        migrations.CreateModel(
+            name='Loss',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('loss_id', models.CharField(editable=False, max_length=32, unique=True)),
+                ('time', models.DateTimeField(db_index=True, verbose_name='time')),
+                ('dropped', models.PositiveBigIntegerField()),
+                ('refused', models.PositiveBigIntegerField()),
+                ('errors', models.PositiveBigIntegerField()),
+            ],
+            options={
+                'verbose_name': 'requests that were not logged',
+                'default_permissions': (),
+            },
+        ),
     ]
