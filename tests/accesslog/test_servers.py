@@ -144,6 +144,7 @@ def test_i9_a_database_that_says_nothing_holds_up_no_visitor_and_no_end_and_noth
         wait_until(lambda: proxy.waiting)
         server.visit(REQUESTS - 1)
         server.stop()
+        assert list(tmp_path.iterdir())
         proxy.heal()
         server = serve(gunicorn(), {"TEST_POSTGRES_URL": url}, **keys)
         server.visit(1)
