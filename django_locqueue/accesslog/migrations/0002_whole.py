@@ -66,13 +66,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('loss_id', models.CharField(editable=False, max_length=32, unique=True)),
-                ('time', models.DateTimeField(db_index=True, verbose_name='time')),
+                ('time', models.DateTimeField(db_index=True)),
                 ('dropped', models.PositiveBigIntegerField()),
                 ('refused', models.PositiveBigIntegerField()),
                 ('errors', models.PositiveBigIntegerField()),
             ],
             options={
-                'verbose_name': 'requests that were not logged',
                 'default_permissions': (),
             },
         ),
