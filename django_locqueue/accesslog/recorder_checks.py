@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.delivery import HITS_LOGGER
+from django_locqueue.accesslog.spool import WHOLE
 from django_locqueue.conf import place
 
 # The address space of a site whose web server hands out files: what is in there, anybody can fetch.
@@ -38,6 +39,12 @@ def _spool() -> Iterator[CheckMessage]:
         )
         return
     if access_log.OVERFLOW != "spool":
+        if given is not None and any(Path(given).glob(f"*{WHOLE}")):
+            yield Warning(
+                f"There are logged requests in {str(given)!r} that nobody will send.",
+                hint=f'Set {setting("OVERFLOW")} to "spool" again until the folder is empty, or empty it.',
+                id="locqueue_accesslog.W031",
+            )
         return
     if given is None:
         yield Error(

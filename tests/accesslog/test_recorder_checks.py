@@ -6,6 +6,8 @@ import pytest
 
 from django_locqueue.accesslog.delivery import HITS_LOGGER
 from django_locqueue.accesslog.recorder_checks import check_recorder
+from django_locqueue.accesslog.spool import Spool
+from tests.accesslog.conftest import a_hit
 
 
 def found():
@@ -69,6 +71,12 @@ def test_a_folder_that_visitors_can_fetch_from_is_an_error(configure, site, tmp_
 def test_a_folder_is_not_looked_for_unless_it_is_used(configure, tmp_path):
     configure(SPOOL_DIR=tmp_path / "nowhere")
     assert found() == []
+
+
+def test_files_that_nobody_sends_any_more_are_noticed(configure, tmp_path):
+    Spool(tmp_path).write([a_hit()])
+    configure(SPOOL_DIR=tmp_path)
+    assert found() == ["W031"]
 
 
 def test_a_logger_that_drops_the_lines_is_noticed(configure, caplog):

@@ -4,7 +4,11 @@ import threading
 import time
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
+from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.accesslog.spool import Spool, SpoolFile
 from tests.accesslog.conftest import a_hit, a_raw_hit
 from tests.accesslog.recording import Queue, record
@@ -163,3 +167,37 @@ def test_when_another_process_has_sent_the_spool_the_outage_is_over(spooling_rec
         path.unlink()
     assert recorder._spooling.send(spool, recorder._send, 500)
     assert recorder._pause() == LONG
+
+
+STEPS = st.lists(st.sampled_from(["record", "record", "work", "down", "up", "restart", "crowd"]), max_size=40)
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@given(STEPS)
+def test_whatever_goes_down_and_restarts_every_hit_is_sent_once(configure, tmp_path_factory, steps):
+    spool = Spool(tmp_path_factory.mktemp("spool"))
+    configure(OVERFLOW="spool", SPOOL_DIR=str(spool.folder), BATCH=3, BUFFER_SIZE=1000)
+    queue, recorded = Queue(), []
+
+    def begin():
+        recorder = Recorder(queue.send, send_loss=lambda **loss: None)
+        recorder._thread = threading.main_thread()  # this one does the work, when the steps say so
+        return recorder
+
+    recorder = begin()
+    for step in [*steps, "restart", "up", "work", "work"]:
+        if step == "record":
+            recorded.append(f"/{len(recorded)}")
+            record(recorder, recorded[-1])
+        elif step == "work":
+            recorder._work()
+        elif step == "crowd":
+            recorder._spooling.begin(spool, 3, leave=1)
+            recorder._spooling.wait(FAR)
+        elif step == "restart":
+            assert recorder.drain(0)
+            recorder = begin()
+        else:
+            queue.is_down = step == "down"
+    assert sorted(queue.paths) == sorted(recorded)
+    assert list(spool.folder.iterdir()) == []
