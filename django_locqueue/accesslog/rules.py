@@ -99,7 +99,7 @@ def current_rules() -> Rules:
     )
     rate = float(access_log.SAMPLE_RATE)
     return Rules(
-        enabled=bool(access_log.ENABLED),
+        enabled=bool(access_log.ENABLED) and access_log.BACKEND != "null",
         direct=access_log.BACKEND == "sync",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),

@@ -12,6 +12,7 @@ import time
 from django.db import router
 from django.utils import timezone
 
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
@@ -43,8 +44,8 @@ class VisitorKeys:
         return time.time() >= self._load_at
 
     def load(self) -> None:
-        """Read today's key, or make it. Never raises."""
-        if not self.is_due():
+        """Read today's key, or make it. Never raises. Hits that go to the log have no database to ask."""
+        if not self.is_due() or access_log.BACKEND == "logging":
             return
         now = time.time()
         today = day_of(now)

@@ -104,6 +104,14 @@ def test_without_a_database_a_process_has_a_key_of_its_own_and_says_so_once(at, 
     assert len(caplog.records) == 1
 
 
+def test_a_site_that_logs_its_hits_needs_no_database(at, configure, monkeypatch):
+    asked = []
+    monkeypatch.setattr(visitor_keys, "stored_key", asked.append)
+    configure(BACKEND="logging")
+    VisitorKeys().load()
+    assert asked == []
+
+
 @pytest.mark.django_db
 def test_it_is_asked_again_half_a_minute_later(at, monkeypatch):
     stored = visitor_keys.stored_key
