@@ -1,5 +1,6 @@
 from django_locqueue.accesslog.models.access_log import AccessLog
 from django_locqueue.accesslog.models.hourly_stat import HourlyStat
 from django_locqueue.accesslog.models.location import Location
+from django_locqueue.accesslog.models.provider_state import ProviderState
 
-__all__ = ["AccessLog", "HourlyStat", "Location"]
+__all__ = ["AccessLog", "HourlyStat", "Location", "ProviderState"]
