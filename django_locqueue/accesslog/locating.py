@@ -35,7 +35,7 @@ def locate(prefixes: list[str]) -> None:
     write_places(dict.fromkeys(look_up(prefixes)))
 
 
-def locate_if_due(prefixes: Iterable[str]) -> int:
+def request_locating(prefixes: Iterable[str]) -> int:
     """Have those networks located that were never seen, or should be by now; return how many.
 
     In the transaction of the visits from there: a network is never on record without its task, unless the queue is

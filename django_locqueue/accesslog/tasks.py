@@ -1,16 +1,18 @@
-"""What the worker does with hits. The queue finds the access log's tasks here."""
+"""What the worker does with hits. This module is where it finds the access log's tasks."""
 
 from typing import Any
 
 from django.db import router, transaction
 
 from django_locqueue import task
+from django_locqueue.accesslog.analytics.stale import mark_stale
+from django_locqueue.accesslog.analytics.tasks import count_hours
 from django_locqueue.accesslog.conf import access_log
-from django_locqueue.accesslog.locating import locate, locate_if_due, refresh_locations
+from django_locqueue.accesslog.locating import locate, refresh_locations, request_locating
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.storage import insert_hits
 
-__all__ = ["locate", "record_hits", "refresh_locations"]
+__all__ = ["count_hours", "locate", "record_hits", "refresh_locations"]
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -24,5 +26,6 @@ def record_hits(hits: list[Any]) -> dict[str, int]:
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
         good, bad = insert_hits(hits)
-        networks = locate_if_due({row.prefix for row in good if row.prefix is not None})
+        mark_stale(row.time for row in good)
+        networks = request_locating({row.prefix for row in good if row.prefix is not None})
     return {"stored": len(good), "bad": bad, "networks": networks}
