@@ -88,7 +88,7 @@ def _define(provider: Provider) -> Any:
         unique=Unique("{prefix}", until="finished"),
         chunk=size,
         chunk_wait=CHUNK_WAIT_SECONDS if size > 1 else 0.0,
-        rate_limit=rate_of(max(geo("MIN_INTERVAL"), provider.interval)),
+        rate_limit=rate_of(provider.interval or geo("MIN_INTERVAL")),
         concurrency=1,  # a service that is slow takes one slot, and one call finds out whether it is well again
     )(ask)
 

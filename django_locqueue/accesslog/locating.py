@@ -89,9 +89,9 @@ def refresh_locations(context: Any, version: str = "") -> None:
 
 def _outdated(version: str) -> Iterator[Sequence[Location]]:
     """Yield batches of networks that were located with other data, as long as there are any."""
-    # Two ends of one index: it cannot find what is not equal.
+    # Two ends of one index, which cannot find what is not equal; in its order, else it is not taken for the first few.
     for outdated in (stored().filter(data_version__lt=version), stored().filter(data_version__gt=version)):
-        while rows := list(outdated.only("prefix", "state", "provider")[:NETWORKS]):
+        while rows := list(outdated.order_by("data_version").only("prefix", "state", "provider")[:NETWORKS]):
             yield rows
 
 
