@@ -34,8 +34,7 @@ def data(tmp_path):
     path = tmp_path / "x.xdb"
 
     def replace(rows, days=0):
-        created = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) + days * 86_400
-        os.replace(build_xdb(tmp_path / "new.xdb", 2, 4, rows, created=created), path)
+        os.replace(build_xdb(tmp_path / "new.xdb", 2, 4, rows, built=day(days)), path)
 
     replace(ROWS)
     return replace
