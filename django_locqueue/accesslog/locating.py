@@ -80,10 +80,11 @@ def refresh_locations(context: Any, version: str = "") -> None:
     # Where a file is missing for the moment, good places must not make room for worse ones.
     if not present or not current_chain().is_whole or version not in ("", present):
         return
-    for rows in islice(_outdated(present), BATCHES):
+    batches = _outdated(present)
+    for rows in islice(batches, BATCHES):
         context.check()
         _refresh(rows, present)
-    if next(_outdated(present), None):
+    if next(batches, None):
         refresh_locations.enqueue(version=present)
 
 
