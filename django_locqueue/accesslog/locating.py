@@ -98,9 +98,7 @@ def _outdated(version: str) -> Iterator[Sequence[Location]]:
 
 def _refresh(rows: Sequence[Location], version: str) -> None:
     services = current_chain().services
-    for_files = [
-        row.prefix for row in rows if row.state != Location.State.PENDING and row.provider not in services
-    ]
+    for_files = [row.prefix for row in rows if row.state != Location.State.PENDING and row.provider not in services]
     write_places(dict.fromkeys(look_up(for_files)))
     # What a service has said does not depend on them, and what it will say neither.
     stored().filter(pk__in=[row.prefix for row in rows]).exclude(data_version=version).update(data_version=version)

@@ -62,8 +62,14 @@ def test_a_visitor_of_a_network_is_found_in_its_index(filled, settings):
     settings.LOCQUEUE = {"ACCESS_LOG": {"GEO": {"SEND_TRUNCATED": False}}}
     AccessLog.objects.bulk_create(
         AccessLog(
-            hit_id=str(n), time=timezone.now(), ip="49.65.250.1", location_id=f"2.{n >> 8}.{n & 255}.0/24",
-            method="GET", path="/", status=200, duration_ms=1.0,
+            hit_id=str(n),
+            time=timezone.now(),
+            ip="49.65.250.1",
+            location_id=f"2.{n >> 8}.{n & 255}.0/24",
+            method="GET",
+            path="/",
+            status=200,
+            duration_ms=1.0,
         )
         for n in range(5000)
     )
