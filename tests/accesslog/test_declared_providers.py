@@ -51,6 +51,12 @@ def test_a_described_refusal_is_understood(configure):
     assert answers.places == {ADDRESS: None}
 
 
+def test_a_status_can_mean_that_the_address_is_unknown(configure):
+    with StubApi(Reply(b"no such address", status=404)) as api:
+        provider = make({**DESCRIPTION, "url": f"{api.url}/{{ip}}", "statuses": {"404": "unknown"}})
+        assert provider.lookup_many([ADDRESS]).places == {ADDRESS: None}
+
+
 def test_an_ipv6_address_stands_in_a_path_as_it_is(configure):
     with StubApi(Reply({"city": "Hangzhou"})) as api:
         make({**DESCRIPTION, "url": f"{api.url}/{{ip}}"}).lookup_many([ip_address("2400:3200::1")])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo
 
 from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import GeoError, Transient
@@ -99,7 +99,8 @@ class HttpProvider(Provider):
         if not asked:
             return Answers(places)
         answer = self._client.send(self.method, self._url(asked), self._headers(), self.body(asked))
-        self._check_status(answer)
+        if self._refusal(answer) is Refusal.UNKNOWN:
+            return Answers(places | dict.fromkeys(asked))
         for address, said in self.items(self._decoded(answer.body), asked):
             try:
                 places[address] = self._place(said, answer)
@@ -145,12 +146,13 @@ class HttpProvider(Provider):
 
     # The answer
 
-    def _check_status(self, answer: HttpAnswer) -> None:
+    def _refusal(self, answer: HttpAnswer) -> Refusal | None:
+        """Return whether the status says that the address is unknown. Raises :class:`GeoError` for other refusals."""
         status = answer.status
-        if 200 <= status < 300:
-            return
         if refusal := matching(self.statuses, str(status)):
-            raise self._error(refusal, f"status {status}", answer)
+            return self._unless_raised(refusal, f"status {status}", answer)
+        if 200 <= status < 300:
+            return None
         redirect = ", a redirect, and none is followed" if 300 <= status < 400 else ""
         raise Transient(f"{self.name} answered with status {status}{redirect}.", self.wait(answer))
 
@@ -165,25 +167,27 @@ class HttpProvider(Provider):
         """Return the place. Raises :class:`GeoError` if what is said is a refusal."""
         if not isinstance(said, Mapping):
             raise Transient(f"{self.name} answered a JSON {type(said).__name__}, expected an object.")
+        for path, meanings in self.refusals.items():
+            if refusal := matching(meanings, printable(dig(said, path), 200)):
+                self._unless_raised(refusal, self._shown(said, path), answer)
+                return None
         if any(str(dig(said, path)) != str(value) for path, value in self.ok.items()):
-            for path, meanings in self.refusals.items():
-                if refusal := matching(meanings, printable(dig(said, path), 200)):
-                    if refusal is Refusal.UNKNOWN:
-                        return None
-                    raise self._error(refusal, self._shown(said, path), answer)
             shown = ", ".join(self._shown(said, path) for path in dict.fromkeys((*self.ok, *self.refusals)))
             raise Transient(f"{self.name} answered with {shown}, which is not described.")
         found = {name: dig(said, field) if isinstance(field, str) else field(said) for name, field in self.fields.items()}
         return make_place(self.name, found, self.constants)
 
-    def _error(self, refusal: Refusal, what: str, answer: HttpAnswer) -> GeoError:
-        message = f"{self.name} answered with {what} ({refusal})."
-        return error_of(refusal, message, self.wait(answer), self.time_zone)
+    def _unless_raised(self, refusal: Refusal, what: str, answer: HttpAnswer) -> Refusal:
+        """Return that the address is unknown, which concerns nobody else. Raises :class:`GeoError` for the rest."""
+        if refusal is Refusal.UNKNOWN:
+            return refusal
+        raise error_of(refusal, f"{self.name} answered with {what} ({refusal}).", self.wait(answer), self.time_zone)
 
     def _shown(self, said: Any, path: str) -> str:
-        words = printable(dig(said, path), 200)
-        # Some repeat the key that they refuse.
-        return f"{path} {words.replace(self._key, '***') if self._key else words!r}"
+        words = printable(dig(said, path), 1000)
+        if self._key:
+            words = words.replace(self._key, "***")  # some repeat the key that they refuse
+        return f"{path} {words[:100]!r}"
 
     # The description
 
@@ -209,8 +213,10 @@ class HttpProvider(Provider):
         for meanings in (self.statuses, *self.refusals.values()):
             if wrong := [meaning for meaning in meanings.values() if meaning not in list(Refusal)]:
                 raise self._wrong(f"{wrong[0]!r} is no refusal; there are {', '.join(Refusal)}")
-        if self.time_zone not in available_timezones():
-            raise self._wrong(f"there is no time zone {self.time_zone!r}")
+        try:
+            ZoneInfo(self.time_zone)
+        except (KeyError, OSError, ValueError) as error:
+            raise self._wrong(f"there is no time zone {self.time_zone!r}") from error
         wants_key = any("{key}" in words for words in (self.url, *self.params.values(), *self.headers.values()))
         if not self._key and (wants_key if self.needs_key is None else self.needs_key):
             raise self._wrong('it needs a "key", and has none')
