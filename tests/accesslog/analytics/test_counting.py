@@ -43,7 +43,9 @@ random_rows = st.lists(
             "path": st.sampled_from(["/", "/a", "/A", "/á", "/…", "%", "_"]),
             "action": st.sampled_from(["", "home"]),
             "host": st.sampled_from(["example.com", "example.com:8000"]),
-            "referer": st.sampled_from(["", "/a", "https://www.baidu.com/s", "https://baidu.com/", "http://example.com/"]),
+            "referer": st.sampled_from(
+                ["", "/a", "https://www.baidu.com/s", "https://baidu.com/", "http://example.com/"]
+            ),
             "status": st.sampled_from([200, 204, 301, 404, 499, 500, 503]),
             "duration_ms": st.floats(0, 1e6),
             "is_bot": st.booleans(),
@@ -56,7 +58,9 @@ random_rows = st.lists(
 KEY_OF = {
     "all": lambda row: "",
     "status": lambda row: str(row.status)[0],
-    "country": lambda row: {"49.65.250.0/24": "CN|中国", "8.8.8.0/24": "US|美国", "10.0.0.0/24": "-"}.get(row.prefix, ""),
+    "country": lambda row: {"49.65.250.0/24": "CN|中国", "8.8.8.0/24": "US|美国", "10.0.0.0/24": "-"}.get(
+        row.prefix, ""
+    ),
     "province": lambda row: {"49.65.250.0/24": "CN|江苏", "8.8.8.0/24": "US|", "10.0.0.0/24": "-"}.get(row.prefix, ""),
     "city": lambda row: {"49.65.250.0/24": "CN|江苏|", "8.8.8.0/24": "US||", "10.0.0.0/24": "-"}.get(row.prefix, ""),
     "isp": lambda row: {"8.8.8.0/24": "Level3"}.get(row.prefix, ""),
@@ -78,7 +82,7 @@ def test_every_number_equals_a_recount_from_the_log(db, rows):
     log(*(logged(**fields) for fields in rows))
     found = {(row.dimension, row.key, row.is_bot): row for row in count(HOUR)}
 
-    expected: dict = {}
+    expected = {}
     for row in AccessLog.objects.filter(time__gte=HOUR, time__lt=HOUR + datetime.timedelta(hours=1)):
         for dimension, key_of in KEY_OF.items():
             expected.setdefault((dimension, key_of(row), row.is_bot), []).append(row)
@@ -109,7 +113,7 @@ def test_a_sampled_request_stands_for_as_many_as_its_weight():
 def test_only_the_busiest_keys_have_rows_of_their_own(monkeypatch):
     monkeypatch.setattr(tally, "MOST_KEYS", 2)
     paths = ["/a", "/a", "/a", "/b", "/b", "/c", "/d"]
-    rows = counted(*(logged(path=path) for path in paths), logged(path="/c", is_bot=True, duration_ms=77))
+    rows = counted(*(logged(path=path) for path in paths), logged(path="/e", is_bot=True, duration_ms=77))
     assert stats("path", rows) == {("/a", False): 3, ("/b", False): 2, ("…", False): 2, ("…", True): 1}
 
 
