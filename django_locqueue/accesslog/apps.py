@@ -9,5 +9,5 @@ class AccessLogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"  # fixed: else the host project's default makes migrations here
 
     def ready(self) -> None:
-        from django_locqueue.accesslog import checks  # noqa: F401 - registers the system checks
+        from django_locqueue.accesslog import checks, locating_checks  # noqa: F401 - registers the system checks
         from django_locqueue.accesslog.geo import checks as geo_checks  # noqa: F401 - and those of its providers
