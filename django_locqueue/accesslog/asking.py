@@ -32,6 +32,7 @@ PAUSE_SECONDS = 60.0  # of a service that says "too often" and not for how long:
 DAY_SECONDS = 86_400.0
 CHUNK_WAIT_SECONDS = 1.0
 MOST_CALLS = 1000  # in a chunk
+TIMEOUT_SECONDS = 180.0  # of a provider that has none of its own; one that hangs would hold up all that wait for it
 JITTER = 0.1
 
 
@@ -83,6 +84,7 @@ def _define(provider: Provider) -> Any:
         priority=LOCATE_PRIORITY,
         takes_context=True,
         max_attempts=geo("MAX_ATTEMPTS"),
+        timeout=TIMEOUT_SECONDS,
         keep_result=False,  # it stands in the location
         # Until it has finished: one that waits for a quota's midnight is not enqueued again with every visit.
         unique=Unique("{prefix}", until="finished"),

@@ -29,6 +29,13 @@ class Told(Provider):
         return answer if isinstance(answer, Answers) else Answers(dict.fromkeys(addresses, answer))
 
 
+class Broken(Told):
+    """Cannot be made."""
+
+    def __init__(self, key: str) -> None:
+        raise KeyError(key)
+
+
 def told(name: str = "told", **options: Any) -> dict[str, Any]:
     """Return an entry of ``PROVIDERS``."""
     return {"provider": "tests.accesslog.services.Told", "name": name, **options}

@@ -4,7 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from django_locqueue.accesslog.geo.chain import Chain
+from django_locqueue.accesslog.geo import chain
+from django_locqueue.accesslog.geo.chain import Chain, current_chain
 from django_locqueue.accesslog.geo.data_version import LENGTH, data_version
 from django_locqueue.accesslog.geo.dummy import Dummy
 from django_locqueue.accesslog.geo.errors import GeoError
@@ -76,8 +77,8 @@ class Versioned(OfflineProvider):
 
 
 def test_the_data_version_names_the_files_and_no_service():
-    chain = [Versioned("xdb", "2024-02-28"), Told("amap"), Versioned("iptocc", "")]
-    assert data_version(chain) == "xdb 2024-02-28, iptocc"
+    providers = [Versioned("xdb", "2024-02-28"), Told("amap"), Versioned("iptocc", "")]
+    assert data_version(providers) == "xdb 2024-02-28, iptocc"
 
 
 def test_a_long_data_version_fits_its_column_and_is_still_another_than_the_next():
@@ -92,3 +93,19 @@ def test_a_long_data_version_fits_its_column_and_is_still_another_than_the_next(
 def test_there_is_no_data_version_while_a_file_cannot_be_read():
     with pytest.raises(GeoError):
         data_version([Versioned("xdb", None)])
+
+
+def test_a_provider_that_cannot_be_made_is_left_out_and_shows_no_key(configure, caplog, monkeypatch):
+    monkeypatch.setattr(chain.logger, "_next", {})
+    configure(GEO={"PROVIDERS": ["reserved", {"provider": "tests.accesslog.services.Broken", "key": "secret"}]})
+    found = current_chain()
+    assert [provider.name for provider in found.providers] == ["reserved"]
+    assert not found.is_whole
+    assert "a provider cannot be made (KeyError)" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("providers", [None, 7])
+def test_what_is_no_list_of_providers_fails_nothing(configure, providers):
+    configure(GEO={"PROVIDERS": providers})
+    assert current_chain().find([NANJING]).unknown == [NANJING]

@@ -17,6 +17,7 @@ from django_locqueue.accesslog.geo.registry import make
 from django_locqueue.accesslog.geo.reserved import Reserved
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.xdb import Xdb
+from django_locqueue.accesslog.rules import as_list
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"), interval=3600)
@@ -130,11 +131,12 @@ def current_chain() -> Chain:
     """Return the chain of the present settings. A provider that cannot be had is left out, with a log line."""
     providers: dict[str, Provider] = {}
     is_whole = True
-    for entry in geo("PROVIDERS"):
+    for entry in as_list(geo("PROVIDERS")):
         try:
             provider = make(entry)
-        except GeoError as error:
-            logger.warning("IP locations: %s", error)
+        except Exception as error:  # of a project's own class it may be any, and show the key; no hit is lost for it
+            reason = error if isinstance(error, GeoError) else f"a provider cannot be made ({type(error).__name__})"
+            logger.warning("IP locations: %s", reason)
             is_whole = False
         else:
             # Of two with one name the first: rows and rates go by the name, and the check has told.
