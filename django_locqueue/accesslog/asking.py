@@ -70,7 +70,8 @@ def _definitions() -> Mapping[str, Any]:
 
 
 def _task_name(service: str) -> str:
-    return f"ask_{re.sub(r'[^0-9A-Za-z]', '_', service)}"
+    """Return another name for each service: ``ask_ip_api`` for ip-api."""
+    return "ask_" + re.sub("[^0-9A-Za-z]", lambda char: "_" if char[0] == "-" else f"_{ord(char[0]):x}_", service)
 
 
 def _define(provider: Provider) -> Any:

@@ -87,6 +87,13 @@ def test_each_service_has_a_task_of_its_name(chain):
     assert definition("amap").module_path == "django_locqueue.accesslog.asking.ask_amap"
 
 
+def test_services_whose_names_are_alike_have_tasks_of_their_own(chain):
+    chain(told("ip-api"), told("ip.api"), told("ip_api"))
+    names = {definition(name).name for name in ("ip-api", "ip.api", "ip_api")}
+    assert len(names) == 3
+    assert all(name.isidentifier() for name in names)
+
+
 def test_the_task_of_a_service_that_is_no_longer_there_is_unknown(chain):
     chain(told("amap"))
     with pytest.raises(UnknownTask):
@@ -100,8 +107,8 @@ def test_nothing_else_in_the_module_is_made_up():
 
 def test_the_task_keeps_to_the_gap_of_the_settings_or_of_the_service(chain):
     chain(told("amap"), told("ip-api", interval=4.0), MIN_INTERVAL=0.1)
-    assert definition("amap").rate_limit == "7/1s"
-    assert definition("ip-api").rate_limit == "1/4s"
+    assert definition("amap").rate_limit == "5/1s"
+    assert definition("ip-api").rate_limit == "14/60s"
 
 
 def test_a_service_that_takes_many_addresses_is_asked_for_many_in_one_call(chain):

@@ -6,18 +6,22 @@ from math import ceil
 # and a start follows its claim within the lag: a twentieth of the period, a quarter of a second at most.
 LAG_SHARE = 1 / 20
 LONGEST_LAG_SECONDS = 0.25
+TRAVEL_SECONDS = 0.05  # one call may take so much longer than the next to get to the service
 PERIODS = (1, 60)  # seconds that are tried; besides, the gap itself
+
+# Calls that may follow each other more closely than a start may lag are not kept apart, but counted by the second.
+SHORTEST_GAP_SECONDS = 0.05
+MOST_PER_SECOND = 1000
 
 
 def rate_of(gap: float) -> str:
-    """Return the greatest rate whose starts are at least ``gap`` seconds apart: ``7/1s`` for 0.1.
-
-    It is less than one start per gap, by what a start may lag behind; from a second on nearly all of it.
-    """
+    """Return the greatest rate whose calls reach a service at least ``gap`` seconds apart: ``5/1s`` for 0.1."""
+    if gap < SHORTEST_GAP_SECONDS:
+        return f"{int(min(MOST_PER_SECOND, 1 / gap if gap else MOST_PER_SECOND))}/1s"
 
     def starts(period: int) -> int:
         lag = min(period * LAG_SHARE, LONGEST_LAG_SECONDS)
-        return int((period + lag) / (gap + lag) + 1e-9)  # 1.05 / 0.15 is 6.999…
+        return int((period + lag) / (gap + TRAVEL_SECONDS + lag))
 
-    period = max(*PERIODS, max(1, ceil(gap)), key=lambda seconds: starts(seconds) / seconds)
+    period = max(*PERIODS, ceil(gap + TRAVEL_SECONDS), key=lambda seconds: starts(seconds) / seconds)
     return f"{starts(period)}/{period}s"
