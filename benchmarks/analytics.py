@@ -1,7 +1,7 @@
 """What the analytics of a month cost: counting an hour of the log, and reading a page's numbers from the counts.
 
-PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, of both of
-which a few are most of the traffic. The page's numbers are the overview, compared with the period before, and eight tables.
+PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, of both
+of which a few are most of the traffic. A page's numbers are the overview, with the period before, and eight tables.
 """
 
 import json

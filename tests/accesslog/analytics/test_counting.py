@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_locqueue.accesslog.analytics import counting, tally
+from django_locqueue.accesslog.analytics import tasks as counting_tasks
 from django_locqueue.accesslog.analytics.counting import count
 from django_locqueue.accesslog.analytics.histogram import class_of
 from django_locqueue.accesslog.analytics.sketch import Distinct, distinct
@@ -71,7 +72,7 @@ KEY_OF = {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(rows=random_rows)
 def test_every_number_equals_a_recount_from_the_log(db, rows):
     AccessLog.objects.all().delete()
@@ -198,6 +199,22 @@ def test_of_two_workers_that_count_an_hour_at_once_the_later_count_stays():
     assert counting.store(HOUR, new, [first.pk, second.pk])
     assert not counting.store(HOUR, old, [first.pk])
     assert stats("path") == {("/a", False): 1, ("/b", False): 1}
+
+
+def test_the_latest_hours_come_first_also_those_that_become_stale_meanwhile(monkeypatch):
+    order = []
+
+    def count_and_go_on(hour):
+        order.append((HOUR - hour) // datetime.timedelta(hours=1))
+        if len(order) == 1:
+            StaleHour.objects.create(hour=HOUR)
+        return []
+
+    monkeypatch.setattr(counting_tasks, "HOURS_AT_ONCE", 2)
+    monkeypatch.setattr(counting_tasks, "count", count_and_go_on)
+    StaleHour.objects.bulk_create([StaleHour(hour=HOUR - datetime.timedelta(hours=number)) for number in range(5)])
+    assert count_stale_hours() == 6
+    assert order == [0, 1, 0, 2, 3, 4]
 
 
 class Stopping:
