@@ -76,7 +76,7 @@ def to_row(hit: Hit) -> AccessLog:
     """Return the row of a hit. Raises ValueError or TypeError for a value that is not of its type."""
     return AccessLog(
         hit_id=hit.id,
-        time=_moment(hit.time),
+        time=moment(hit.time),
         ip=hit.ip,
         location_id=hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6),
         user_id=_user_key(hit.user_id),
@@ -118,8 +118,8 @@ def _insert_all(rows: list[AccessLog]) -> list[AccessLog]:
     return good
 
 
-def _moment(seconds: float) -> datetime.datetime:
-    # Without USE_TZ Django's rows hold the local time.
+def moment(seconds: float) -> datetime.datetime:
+    """Return the time as rows hold it. Without USE_TZ it is the local one."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC if settings.USE_TZ else None)
 
 
