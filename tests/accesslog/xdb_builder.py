@@ -9,8 +9,13 @@ HEADER = 256
 VECTOR = 256 * 256 * 8
 
 
-def build_xdb(path: Path, version: int, ip_version: int, regions: Iterable[tuple[str, str, str]]) -> Path:
-    """Write ``(first address, last address, region)`` rows, each within one pair of leading bytes; return ``path``."""
+def build_xdb(
+    path: Path, version: int, ip_version: int, regions: Iterable[tuple[str, str, str]], *, created: int = 1_700_000_000
+) -> Path:
+    """Write ``(first address, last address, region)`` rows, each within one pair of leading bytes; return ``path``.
+
+    ``created``: the time of the data, in seconds since 1970.
+    """
     rows = sorted((ipaddress.ip_address(a).packed, ipaddress.ip_address(b).packed, text) for a, b, text in regions)
     texts = bytearray()
     places: dict[str, int] = {}
@@ -32,7 +37,7 @@ def build_xdb(path: Path, version: int, ip_version: int, regions: Iterable[tuple
         begin = struct.unpack_from("<I", vector, cell)[0] or place
         struct.pack_into("<II", vector, cell, begin, place)
     last_entry = index_start + (len(rows) - 1) * entry_size
-    header = struct.pack("<HHIIIHH", version, 1, 1_700_000_000, index_start, last_entry, ip_version, 4)
+    header = struct.pack("<HHIIIHH", version, 1, created, index_start, last_entry, ip_version, 4)
     if version == 2:
         header = header[:16]  # the fields for IPv6 came with version 3
     path.write_bytes(header.ljust(HEADER, b"\0") + vector + texts + index)
