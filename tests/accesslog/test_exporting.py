@@ -52,7 +52,7 @@ def test_jsonl_is_an_object_a_line_with_the_place():
     first, second = map(json.loads, exported("jsonl").splitlines())
     assert list(first) == list(exporting.FIELDS)
     assert (first["time"], first["path"], first["duration_ms"], first["city"]) == (
-        *("2026-09-21T13:33:20.500000+00:00", "/a", 1.5, "南京"),
+        *("2026-09-21T14:13:20.500000+00:00", "/a", 1.5, "南京"),
     )
     assert (second["ip"], second["city"], second["user"]) == (None, "", None)
 

@@ -21,7 +21,7 @@ def line(path="/", ip="49.65.250.135", second=3, agent="Mozilla/5.0"):
 
 
 def imported(*lines):
-    """Return the report after the last batch."""
+    """Return what became of the lines."""
     return list(import_lines(lines))[-1]
 
 
@@ -102,7 +102,7 @@ def test_each_network_is_located_once(monkeypatch):
 def test_a_batch_costs_the_same_number_of_queries_whatever_is_in_it(django_assert_num_queries):
     imported(line())
     for count in (10, 1000):
-        with django_assert_num_queries(4):  # a savepoint, the rows, whether their networks are known
+        with django_assert_num_queries(7):
             imported(*[line(f"/{count}/{number}") for number in range(count)])
 
 

@@ -79,8 +79,21 @@ def _insert_arrays(rows: Sequence[Row], using: str) -> int:
     defaults = "".join(f", %s::{field.db_type(connection)}" for field in others)
     statement = f"{_into()} SELECT given.*{defaults} FROM unnest({arrays}) AS given ON CONFLICT (hit_id) DO NOTHING"
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*_defaults(using), *(list(column) for column in zip(*rows, strict=True))])
+        cursor.execute(statement, [*_defaults(using), *map(_array, zip(*rows, strict=True))])
         return int(cursor.rowcount)
+
+
+def _array(values: Sequence[Any]) -> str:
+    # The driver's own way to write lists takes five times as long.
+    return f"{{{','.join(['NULL' if value is None else _element(value) for value in values])}}}"
+
+
+def _element(value: Any) -> str:
+    if type(value) is not str:
+        return str(value)
+    if "\\" in value or '"' in value:
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{value}"'
 
 
 _writers: dict[str, Callable[[Sequence[Row], str], int]] = {"postgresql": _insert_arrays, "mysql": _insert_ignore}

@@ -24,10 +24,11 @@ from django_locqueue.accesslog.prefix import network_prefix
 BATCH = 5_000  # lines in a transaction
 EXAMPLES = 5
 SEEN_NETWORKS = 1_000_000
+QUARTER = 900  # seconds: in every time zone hours begin with one
 
 
 @dataclass
-class Report:
+class Imported:
     """What became of the lines so far."""
 
     lines: int = 0
@@ -40,8 +41,8 @@ class Report:
     is_cut: bool = False  # the last line has no end yet, and was left for the next time
 
 
-def import_lines(lines: Iterable[bytes]) -> Iterator[Report]:
-    """Store the requests that the lines tell of; yield the same report, further on, after each batch.
+def import_lines(lines: Iterable[bytes]) -> Iterator[Imported]:
+    """Store the requests that the lines tell of; yield what became of them so far, one object, after each batch.
 
     A batch is a transaction. Whoever is stopped begins anew: what is stored already is left as it is.
     """
@@ -49,14 +50,14 @@ def import_lines(lines: Iterable[bytes]) -> Iterator[Report]:
     numbered = enumerate(lines, 1)
     while batch := list(itertools.islice(numbered, BATCH)):
         importer.take(batch)
-        yield importer.report
+        yield importer.imported
 
 
 class Importer:
     """Takes the numbered lines of one file, batch by batch."""
 
     def __init__(self) -> None:
-        self.report = Report()
+        self.imported = Imported()
         self._ids = LineIds()
         self._using = router.db_for_write(AccessLog)
         self._seen_networks: set[str] = set()
@@ -66,7 +67,7 @@ class Importer:
 
     def take(self, batch: Iterable[tuple[int, bytes]]) -> None:
         """Store what is not there yet, and have its networks located."""
-        report = self.report
+        imported = self.imported
         hits = [hit for number, line in batch if (hit := self._read(number, line)) is not None]
         if not hits:
             return
@@ -74,15 +75,17 @@ class Importer:
         networks = {row[3] for row in rows if row[3] is not None} - self._seen_networks
         with transaction.atomic(using=self._using):
             stored = bulk_insert.insert_new(rows, self._using)
+            if stored:
+                mark_stale(map(storage.moment, {hit.time // QUARTER * QUARTER for hit in hits}))
             requested = request_locating(networks)
         if len(self._seen_networks) > SEEN_NETWORKS:
             self._seen_networks.clear()
         self._seen_networks |= networks
-        report.stored += stored
-        report.known += len(rows) - stored
-        report.networks += requested
+        imported.stored += stored
+        imported.known += len(rows) - stored
+        imported.networks += requested
         oldest = min(hit.time for hit in hits)
-        report.oldest = oldest if report.oldest is None else min(report.oldest, oldest)
+        imported.oldest = oldest if imported.oldest is None else min(imported.oldest, oldest)
 
     def _read(self, number: int, line: bytes) -> Hit | None:
         """Return the line's request; None if there is none."""
@@ -90,23 +93,23 @@ class Importer:
             if len(line) >= MAX_LINE:
                 return self._refuse(number, f"it is longer than {MAX_LINE:,} bytes")
             # Perhaps the server is writing it: what it will be is another line, with another id.
-            self.report.is_cut = True
+            self.imported.is_cut = True
             return None
-        self.report.lines = number
-        text = line.rstrip(b"\r\n").decode(errors="replace")
-        if not text:
+        self.imported.lines = number
+        line = line.rstrip(b"\r\n")
+        if not line:
             return None
         try:
-            hit = combined.read(text)
+            hit = combined.read(line.decode(errors="replace"))
         except BadLine as error:
             return self._refuse(number, str(error))
         return hit._replace(id=self._ids.id_of(line, hit.time), query="")
 
     def _refuse(self, number: int, reason: str) -> None:
-        self.report.lines = number
-        self.report.bad += 1
-        if len(self.report.examples) < EXAMPLES:
-            self.report.examples.append((number, reason))
+        self.imported.lines = number
+        self.imported.bad += 1
+        if len(self.imported.examples) < EXAMPLES:
+            self.imported.examples.append((number, reason))
 
     def _row(self, hit: Hit) -> bulk_insert.Row:
         return (  # in the order of bulk_insert.GIVEN
@@ -127,10 +130,10 @@ class Importer:
             hit.visitor,
         )
 
-    def _stored_time(self, seconds: float) -> Any:
-        """Return a time as the database takes it from a cursor."""
+    def _stored_time(self, seconds: float) -> str:
+        """Return a time as the database reads it in a text."""
         field = AccessLog._meta.get_field("time")
-        return field.get_db_prep_value(storage.moment(seconds), connections[self._using])
+        return str(field.get_db_prep_value(storage.moment(seconds), connections[self._using]))
 
     def _network_of(self, ip: str) -> str:
         return network_prefix(ip, access_log.PREFIX_V4, access_log.PREFIX_V6)

@@ -1,4 +1,4 @@
-"""``manage.py accesslog import access.log``, and what else is done with the log from a shell."""
+"""``manage.py accesslog import access.log``, and what else is done to the log from a shell."""
 
 import datetime
 import os
@@ -7,16 +7,22 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.files.exporting import FORMATS, export
-from django_locqueue.accesslog.files.importing import Report, import_lines
+from django_locqueue.accesslog.files.importing import Imported, import_lines
 from django_locqueue.accesslog.files.log_file import STDIN, LogFile
 from django_locqueue.accesslog.files.progress import progress
-from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.locating import relocate
+from django_locqueue.accesslog.models import AccessLog, Location
+from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.privacy import forget
+from django_locqueue.accesslog.retention import prune
 
 INTERRUPTED = 130  # what a shell says of a program that Ctrl+C ended
 
@@ -25,7 +31,7 @@ class Command(BaseCommand):
     help = "Brings log files into the access log, writes it to one, and does to its rows what is asked."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parts = parser.add_subparsers(dest="part", required=True, metavar="import|export")
+        parts = parser.add_subparsers(dest="part", required=True, metavar="import|export|locate|forget|prune")
         part = parts.add_parser("import", help="store the requests of web servers' logs; the same file again adds nothing")
         part.add_argument(
             "files", nargs="+", metavar="FILE", help='in "combined" or "common" format, plain or gzip; - is standard input'
@@ -35,6 +41,17 @@ class Command(BaseCommand):
         part.add_argument("--since", type=moment, metavar="TIME", help='from then on: 2026-11-30, "2026-11-30 08:00"')
         part.add_argument("--until", type=moment, metavar="TIME", help="before then")
         part.add_argument("--full-ip", action="store_true", help="whole addresses, not their networks' first")
+        part = parts.add_parser("locate", help="have networks located again, with the data that are there now")
+        part.add_argument(
+            "addresses", nargs="*", metavar="ADDRESS", help="whose networks; without any, all whose place is not known"
+        )
+        part.add_argument("--all", action="store_true", help="all networks, also those that are located")
+        part = parts.add_parser("forget", help="take somebody out of the log; the requests stay, and are nobody's")
+        who = part.add_mutually_exclusive_group(required=True)
+        who.add_argument("--user", metavar="NAME", help="the name that the user logs in with")
+        who.add_argument("--user-id", metavar="KEY", help="the user's primary key, of one who is gone too")
+        who.add_argument("--ip", metavar="ADDRESS", help="an IP address")
+        parts.add_parser("prune", help="delete what has been kept long enough, which a worker does every night")
 
     def handle(self, *, part: str, **options: Any) -> None:
         getattr(self, f"do_{part}")(**options)
@@ -44,38 +61,38 @@ class Command(BaseCommand):
             self._import(LogFile(name))
 
     def _import(self, log: LogFile) -> None:
-        report = Report()
+        imported = Imported()
         try:
             with log, progress(log.name, log.size, sys.stderr) as show:
-                for report in import_lines(log):
-                    show(log.position, f"{report.lines:,} lines")
+                for imported in import_lines(log):
+                    show(log.position, f"{imported.lines:,} lines")
         except (OSError, EOFError) as error:
-            self._tell(log, report)
+            self._tell(log, imported)
             raise CommandError(f"{log.name} cannot be read: {error}") from error
         except KeyboardInterrupt:
-            self._tell(log, report)
+            self._tell(log, imported)
             raise CommandError(
                 "Stopped. The same command goes on: what is stored is left as it is.", returncode=INTERRUPTED
             ) from None
-        self._tell(log, report)
-        if report.bad == report.lines > 0:
+        self._tell(log, imported)
+        if imported.bad == imported.lines > 0:
             raise CommandError(f"{log.name} has no line of a log in combined or common format.")
 
-    def _tell(self, log: LogFile, report: Report) -> None:
-        known = f", {report.known:,} were there already" if report.known else ""
-        bad = f", {report.bad:,} are no requests" if report.bad else ""
-        self.stdout.write(f"{log.name}: {report.lines:,} lines, {report.stored:,} stored{known}{bad}.")
-        for number, reason in report.examples:
+    def _tell(self, log: LogFile, imported: Imported) -> None:
+        known = f", {imported.known:,} were there already" if imported.known else ""
+        bad = f", {imported.bad:,} are no requests" if imported.bad else ""
+        self.stdout.write(f"{log.name}: {imported.lines:,} lines, {imported.stored:,} stored{known}{bad}.")
+        for number, reason in imported.examples:
             self.stderr.write(f"  line {number:,}: {reason}")
-        if report.bad > len(report.examples):
-            self.stderr.write(f"  and {report.bad - len(report.examples):,} more")
-        if report.is_cut:
+        if imported.bad > len(imported.examples):
+            self.stderr.write(f"  and {imported.bad - len(imported.examples):,} more")
+        if imported.is_cut:
             self.stderr.write("  The last line has no end yet; import the file again when it has.")
-        if report.networks:
-            self.stdout.write(f"{report.networks:,} networks wait for a worker (manage.py runqueue) to locate them.")
+        if imported.networks:
+            self.stdout.write(f"{networks_text(imported.networks)} for a worker (manage.py runqueue) to be located.")
         days = access_log.RETENTION_DAYS
-        if days is not None and report.oldest is not None:
-            age = timezone.now() - datetime.datetime.fromtimestamp(report.oldest, datetime.UTC)
+        if days is not None and imported.oldest is not None:
+            age = timezone.now() - datetime.datetime.fromtimestamp(imported.oldest, datetime.UTC)
             if age.days > days:
                 self.stderr.write(
                     self.style.WARNING(
@@ -96,6 +113,53 @@ class Command(BaseCommand):
         except BrokenPipeError:
             # `| head` has seen enough. What Python has not written yet must not raise it again at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def do_locate(self, *, addresses: list[str], all: bool, **_: Any) -> None:
+        networks = Location.objects.all()
+        if addresses:
+            networks = networks.filter(pk__in=[network_of(text) for text in addresses])
+        elif not all:
+            networks = networks.exclude(state__in=(Location.State.LOCATED, Location.State.RESERVED))
+        count = relocate(networks)
+        self.stdout.write(f"{networks_text(count)} for a worker (manage.py runqueue) to be located.")
+
+    def do_forget(self, *, user: str | None, user_id: str | None, ip: str | None, **_: Any) -> None:
+        try:
+            count = forget(ip=ip) if ip is not None else forget(user=user_named(user) if user is not None else user_key(user_id))
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Forgotten in {count:,} request{'' if count == 1 else 's'}.")
+
+    def do_prune(self, **_: Any) -> None:
+        deleted = ", ".join(f"{count:,} {what}" for what, count in prune().items())
+        self.stdout.write(f"Deleted: {deleted}.")
+
+
+def networks_text(count: int) -> str:
+    return f"{count:,} network{' waits' if count == 1 else 's wait'}"
+
+
+def network_of(text: str) -> str:
+    """Return the key of a location, given a network or an address in it."""
+    try:
+        return text if "/" in text else network_prefix(text, access_log.PREFIX_V4, access_log.PREFIX_V6)
+    except ValueError as error:
+        raise CommandError(f"expected an address like 203.0.113.9, got {text!r}") from error
+
+
+def user_named(name: str) -> Any:
+    users = get_user_model()
+    try:
+        return users._default_manager.get_by_natural_key(name)
+    except users.DoesNotExist:
+        raise CommandError(f"There is no user {name!r}. Of one who is gone, give the primary key: --user-id") from None
+
+
+def user_key(text: str | None) -> Any:
+    try:
+        return get_user_model()._meta.pk.to_python(text)
+    except ValidationError as error:
+        raise CommandError(f"--user-id: {' '.join(error.messages)}") from error
 
 
 def moment(text: str) -> datetime.datetime:
