@@ -1,4 +1,4 @@
-"""The tests' settings with the shortest lease, and with what is in ``TEST_GEO``, as JSON, as the access log's ``GEO``."""
+"""The settings of fast workers, and as the access log's ``GEO`` what stands in ``TEST_GEO``, as JSON."""
 
 import json
 import os

@@ -20,7 +20,7 @@ from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.geo.errors import GeoError, ProviderDenied, QuotaExhausted, RateLimited, Transient
 from django_locqueue.accesslog.geo.provider import Answers, Provider
 from django_locqueue.accesslog.geo.rate import rate_of
-from django_locqueue.accesslog.geo.result import IPAddress
+from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.places import write_failures, write_places
 from django_locqueue.accesslog.prefix import first_address
@@ -136,7 +136,9 @@ class _Asking:
 
     def _take(self, answers: Answers, networks: Mapping[IPAddress, Sequence[str]]) -> None:
         """Write what was answered. What this service does not know may be known behind it in the chain."""
-        known, unknown, unanswered = {}, [], []
+        known: dict[str, GeoResult] = {}
+        unknown: list[str] = []
+        unanswered: list[str] = []
         for address, prefixes in networks.items():
             if address not in answers.places:
                 unanswered += prefixes
@@ -180,8 +182,8 @@ class _Asking:
         """Return what the service is shown of a network: its first address, or that of some visitor from there."""
         if not geo("SEND_TRUNCATED"):
             log = AccessLog.objects.using(router.db_for_write(AccessLog))
-            for ip in log.filter(location=prefix, ip__isnull=False).values_list("ip", flat=True)[:1]:
-                return ip_address(ip)
+            for ip in log.filter(location=prefix).exclude(ip=None).values_list("ip", flat=True)[:1]:
+                return ip_address(str(ip))
         return first_address(prefix)
 
 

@@ -80,10 +80,11 @@ def refresh_locations(context: Any, version: str = "") -> None:
     # Where a file is missing for the moment, good places must not make room for worse ones.
     if not present or not current_chain().is_whole or version not in ("", present):
         return
-    for rows in islice(_outdated(present), BATCHES):
+    batches = _outdated(present)
+    for rows in islice(batches, BATCHES):
         context.check()
         _refresh(rows, present)
-    if next(_outdated(present), None):
+    if next(batches, None):
         refresh_locations.enqueue(version=present)
 
 
@@ -97,9 +98,7 @@ def _outdated(version: str) -> Iterator[Sequence[Location]]:
 
 def _refresh(rows: Sequence[Location], version: str) -> None:
     services = current_chain().services
-    for_files = [
-        row.prefix for row in rows if row.state != Location.State.PENDING and row.provider not in services
-    ]
+    for_files = [row.prefix for row in rows if row.state != Location.State.PENDING and row.provider not in services]
     write_places(dict.fromkeys(look_up(for_files)))
     # What a service has said does not depend on them, and what it will say neither.
     stored().filter(pk__in=[row.prefix for row in rows]).exclude(data_version=version).update(data_version=version)

@@ -18,6 +18,7 @@ from django_locqueue.accesslog.models import Location
 
 # Of a result and of a row.
 TEXTS = ("country_code", "country", "province", "city", "district", "isp", "adcode", "provider", "precision")
+LENGTHS = {field.name: field.max_length or 0 for field in Location._meta.concrete_fields if field.name in TEXTS}
 PLACE = ("state", *TEXTS, "latitude", "longitude")
 NOTES = ("data_version", "resolved_at")
 
@@ -73,7 +74,7 @@ def _row(prefix: str, place: GeoResult | None, version: str, now: datetime.datet
     row.state = State.RESERVED if place.is_reserved else State.LOCATED
     row.latitude, row.longitude = place.latitude, place.longitude
     for name in TEXTS:  # a service may say anything
-        setattr(row, name, text(getattr(place, name), Location._meta.get_field(name).max_length or 0))
+        setattr(row, name, text(getattr(place, name), LENGTHS[name]))
     return row
 
 

@@ -35,4 +35,6 @@ def told(name: str = "told", **options: Any) -> dict[str, Any]:
 
 
 def a_place(provider: str = "told", **fields: Any) -> GeoResult:
-    return GeoResult(provider, **{"country_code": "CN", "country": "中国", "province": "江苏", "city": "南京", **fields})
+    return GeoResult(
+        provider, **{"country_code": "CN", "country": "中国", "province": "江苏", "city": "南京", **fields}
+    )

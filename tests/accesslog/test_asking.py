@@ -182,7 +182,7 @@ def test_what_the_service_does_not_know_those_behind_it_are_asked_for(chain):
 
 
 def test_what_is_left_out_of_an_answer_is_asked_for_again(chain):
-    chain(told(batch_size=2))
+    chain(told())
     say(Answers({}), a_place())
     assert located(NANJING) == ["retried"]
     let_it_pass()

@@ -1,6 +1,7 @@
 """A service on loopback, and two worker processes that ask it."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -40,7 +41,7 @@ def all_located():
 
 def gaps(calls):
     moments = sorted(call.at for call in calls)
-    return [later - sooner for sooner, later in zip(moments, moments[1:], strict=False)]
+    return [later - sooner for sooner, later in pairwise(moments)]
 
 
 def test_i11_the_gap_between_two_calls_holds_over_all_workers(workers):

@@ -81,9 +81,10 @@ def test_the_data_version_names_the_files_and_no_service():
 
 
 def test_a_long_data_version_fits_its_column_and_is_still_another_than_the_next():
-    first, second = (data_version([Versioned(f"p{n}", "v" * 60) for n in range(4)] + [last]) for last in (
-        Versioned("x", "1"), Versioned("x", "2")
-    ))
+    first, second = (
+        data_version([Versioned(f"p{n}", "v" * 60) for n in range(4)] + [last])
+        for last in (Versioned("x", "1"), Versioned("x", "2"))
+    )
     assert len(first) == len(second) == LENGTH
     assert first != second
 

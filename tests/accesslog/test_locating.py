@@ -2,7 +2,6 @@
 
 import datetime
 import ipaddress
-import os
 
 import pytest
 from django.db import DatabaseError, connection
@@ -34,8 +33,7 @@ def data(tmp_path):
     path = tmp_path / "x.xdb"
 
     def replace(rows, days=0):
-        created = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) + days * 86_400
-        os.replace(build_xdb(tmp_path / "new.xdb", 2, 4, rows, created=created), path)
+        build_xdb(tmp_path / "new.xdb", 2, 4, rows, built=day(days)).replace(path)
 
     replace(ROWS)
     return replace
@@ -330,7 +328,9 @@ def test_with_the_same_data_a_refresh_is_two_reads(xdb):
 @pytest.mark.parametrize("days", [-1, 1])
 def test_places_of_other_data_are_located_again_when_the_file_was_replaced(xdb, data, days):
     locate.func([NANJING, "9.9.9.0/24"])
-    data([("49.65.250.0", "49.65.250.255", "中国|0|江苏省|苏州市|电信"), ("9.9.9.0", "9.9.9.255", "美国|0|0|0|0")], days)
+    data(
+        [("49.65.250.0", "49.65.250.255", "中国|0|江苏省|苏州市|电信"), ("9.9.9.0", "9.9.9.255", "美国|0|0|0|0")], days
+    )
     refresh()
     found = dict(Location.objects.values_list("pk", "city"))
     assert found == {NANJING: "苏州", "9.9.9.0/24": ""}

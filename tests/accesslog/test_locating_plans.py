@@ -25,7 +25,7 @@ def filled(request, configure):
     configure(GEO={"PROVIDERS": ["reserved"]})
     Location.objects.bulk_create(
         Location(pk=f"{n >> 16}.{n >> 8 & 255}.{n & 255}.0/24", state="located", data_version="reserved")
-        for n in range(1 << 17, (1 << 17) + 20_000)
+        for n in range(1 << 17, (1 << 17) + 5_000)
     )
     if request.param == "analysed":
         with connection.cursor() as cursor:
@@ -45,14 +45,14 @@ def test_what_was_located_with_other_data_is_found_in_an_index(filled, version):
 
 
 def test_which_networks_are_to_be_located_is_asked_by_key(filled):
-    wanted = [f"2.{n}.0.0/24" for n in range(20)] + ["9.9.9.0/24"]
+    wanted = [f"2.0.{n}.0/24" for n in range(20)] + ["9.9.9.0/24"]
     found = plans(lambda: request_locations(wanted, timezone.now()))
     assert len(found) == 3
     assert all(cheap(plan) for plan in found)
 
 
 def test_places_are_written_by_key(filled):
-    prefixes = [f"2.{n}.0.0/24" for n in range(20)]
+    prefixes = [f"2.0.{n}.0/24" for n in range(20)]
     found = [plan for plan in plans(lambda: write_places(dict.fromkeys(prefixes, a_place()))) if "_location" in plan]
     assert found
     assert all(cheap(plan) for plan in found if "hour" not in plan.lower())
@@ -62,8 +62,14 @@ def test_a_visitor_of_a_network_is_found_in_its_index(filled, settings):
     settings.LOCQUEUE = {"ACCESS_LOG": {"GEO": {"SEND_TRUNCATED": False}}}
     AccessLog.objects.bulk_create(
         AccessLog(
-            hit_id=str(n), time=timezone.now(), ip="49.65.250.1", location_id=f"2.{n >> 8}.{n & 255}.0/24",
-            method="GET", path="/", status=200, duration_ms=1.0,
+            hit_id=str(n),
+            time=timezone.now(),
+            ip="49.65.250.1",
+            location_id=f"2.{n >> 8}.{n & 255}.0/24",
+            method="GET",
+            path="/",
+            status=200,
+            duration_ms=1.0,
         )
         for n in range(5000)
     )

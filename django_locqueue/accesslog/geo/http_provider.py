@@ -22,15 +22,22 @@ from django_locqueue.accesslog.geo.values import dig, printable
 Field = str | Callable[[Any], Any]  # a path in the answer, or a function of the answer
 
 _name = re.compile(r"[A-Za-z0-9.-]{1,32}")
-# What the values of each option may be.
-_texts: Mapping[str, tuple[type, ...]] = {
-    "params": (str,),
-    "headers": (str,),
-    "fields": (str, Callable),
-    "constants": (str,),
-    "ok": (object,),
-    "refusals": (Mapping,),
-    "statuses": (str,),
+
+
+def is_line(value: Any) -> bool:
+    """Whether it can be part of a request: anything else would let it say more than one thing."""
+    return isinstance(value, str) and value.isascii() and value.isprintable()
+
+
+# What the values of each option must be.
+_dicts: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "params": ("texts", lambda value: isinstance(value, str)),
+    "headers": ("texts in ASCII, without line ends", is_line),
+    "fields": ("paths or functions", lambda value: isinstance(value, str) or callable(value)),
+    "constants": ("texts", lambda value: isinstance(value, str)),
+    "ok": ("what is expected", lambda value: True),
+    "refusals": ("dicts", lambda value: isinstance(value, Mapping)),
+    "statuses": ("texts", lambda value: isinstance(value, str)),
 }
 
 
@@ -49,6 +56,7 @@ class HttpProvider(Provider):
     ``time_zone``: where its day ends.
     """
 
+    name = "http"
     offline = False
     url = ""
     params: Mapping[str, str] = {}
@@ -72,7 +80,7 @@ class HttpProvider(Provider):
         """Raises :class:`GeoError` if an option is unknown or cannot be used, or the key is missing."""
         for option, value in options.items():
             if option not in self.OPTIONS:
-                raise GeoError(f"{self._called()}: no option {option!r}; there are key, {', '.join(self.OPTIONS)}.")
+                raise GeoError(f"{self.name}: there is no option {option!r}; there are key, {', '.join(self.OPTIONS)}.")
             setattr(self, option, value)
         self._key = key
         self._validate()
@@ -179,22 +187,21 @@ class HttpProvider(Provider):
 
     # The description
 
-    def _called(self) -> str:
-        return getattr(self, "name", "") or type(self).__name__
-
     def _validate(self) -> None:
         """Raise :class:`GeoError` for what cannot be used. No message shows a value that may hold a key."""
-        if not isinstance(getattr(self, "name", None), str) or not _name.fullmatch(self.name):
-            raise self._wrong("the name must be letters, digits, dots and hyphens, at most 32 of them")
-        for option, kind in _texts.items():
+        if not is_line(self.name) or not _name.fullmatch(self.name):
+            raise GeoError("The name of a provider must be letters, digits, dots and hyphens, at most 32 of them.")
+        for option, (kind, is_right) in _dicts.items():
             given = getattr(self, option)
-            if not isinstance(given, Mapping) or not all(isinstance(value, kind) for value in given.values()):
-                raise self._wrong(f"{option} must be a dict of {' or '.join(one.__name__ for one in kind)}")
+            if not isinstance(given, Mapping) or not all(map(is_right, given.values())):
+                raise self._wrong(f"{option} must be a dict of {kind}")
+        if not all(map(is_line, (self._key, self.url))):
+            raise self._wrong("key and url must be texts in ASCII, without line ends")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
             raise self._wrong("the url must begin with https:// or http:// and a host")
-        if not all(words.isascii() and words.isprintable() for words in (self._key, self.url, *self.headers.values())):
-            raise self._wrong("key, url and headers must be ASCII, without line ends")
+        if isinstance(self.interval, bool) or not isinstance(self.interval, int | float) or not self.interval >= 0:
+            raise self._wrong(f"interval must be a number of seconds, got {self.interval!r}")
         if unknown := [name for name in (*self.fields, *self.constants) if name not in FIELDS]:
             raise self._wrong(f"there is no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
         if not self.fields:
@@ -211,7 +218,7 @@ class HttpProvider(Provider):
         self.countries = None if self.countries is None else frozenset(self.countries)
 
     def _wrong(self, what: str) -> GeoError:
-        return GeoError(f"{self._called()}: {what}.")
+        return GeoError(f"{self.name}: {what}.")
 
 
 def matching(meanings: Mapping[str, str], code: str) -> Refusal | None:

@@ -55,7 +55,7 @@ class IpApi(HttpProvider):
     def items(self, said: Any, addresses: Sequence[IPAddress]) -> Iterator[tuple[IPAddress, Any]]:
         if not isinstance(said, list):
             raise Transient(f"{self.name} answered a JSON {type(said).__name__}, expected a list.")
-        by_address = {item.get("query"): item for item in said if isinstance(item, Mapping)}
+        by_address = {str(item.get("query")): item for item in said if isinstance(item, Mapping)}
         return ((address, by_address[str(address)]) for address in addresses if str(address) in by_address)
 
     def wait(self, answer: HttpAnswer) -> float | None:

@@ -48,7 +48,7 @@ def retry_after(headers: Mapping[str, str], now: datetime.datetime) -> float | N
     if seconds is None:
         try:
             until = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         until = until if until.tzinfo else until.replace(tzinfo=datetime.UTC)
         seconds = as_seconds(str((until - now).total_seconds()))
