@@ -1,6 +1,7 @@
 """Lines of web servers' logs, read and written."""
 
 import datetime
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -90,7 +91,12 @@ def test_a_path_is_what_a_view_would_have_seen():
 
 @pytest.mark.parametrize(
     ("target", "path"),
-    [("http://other.example/x?y", "/x"), ("http://other.example", "/"), ("*", "*"), ("example.com:443", "example.com:443")],
+    [
+        ("http://other.example/x?y", "/x"),
+        ("http://other.example", "/"),
+        ("*", "*"),
+        ("example.com:443", "example.com:443"),
+    ],
 )
 def test_a_target_need_not_be_a_path(target, path):
     assert read(LINE.replace("/a/b?c=d", target)).path == path
@@ -132,28 +138,22 @@ def test_what_is_no_request_says_why(line, reason):
 
 @given(st.text())
 def test_no_line_whatever_raises_anything_else(line):
-    try:
+    with suppress(BadLine):
         read(line)
-    except BadLine:
-        pass
 
 
 @given(st.text(alphabet=r'"\ [-]xaGET/:0 1', max_size=300))
 def test_nor_does_one_in_the_place_of_a_request_an_agent_or_a_date(text):
     for known in ("GET /a/b?c=d HTTP/1.1", "Agent/1", "17/May/2015:10:05:03 +0000"):
-        try:
+        with suppress(BadLine):
             read(LINE.replace(known, text))
-        except BadLine:
-            pass
 
 
 # What a column of the log may hold: cut texts, no U+0000, no half of a surrogate pair.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60)
 rows = st.builds(
     AccessLog,
-    time=st.datetimes(datetime.datetime(1971, 1, 1), datetime.datetime(2100, 1, 1), timezones=st.just(datetime.UTC)).map(
-        lambda time: time.replace(microsecond=0)
-    ),
+    time=st.integers(31_536_000, 4_000_000_000).map(lambda time: datetime.datetime.fromtimestamp(time, datetime.UTC)),
     user_id=st.none() | st.integers(),
     method=st.sampled_from(["GET", "POST", "VERSION-CONTROL"]),
     path=texts.map(lambda text: f"/{text}"),
@@ -161,7 +161,7 @@ rows = st.builds(
     status=st.integers(100, 599),
     bytes=st.none() | st.integers(0, limits.MAX_BIGINT),
     user_agent=texts.filter(lambda text: text != "-"),
-    referer=st.sampled_from(["", "http://example.com/a\"\\b 杭", "/own/page"]),
+    referer=st.sampled_from(["", 'http://example.com/a"\\b 杭', "/own/page"]),
 )
 
 

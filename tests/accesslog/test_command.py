@@ -43,7 +43,7 @@ def test_an_import_says_what_became_of_the_lines(capsys, log):
     out, err = said(capsys, "import", path)
     assert out.splitlines() == [
         f"{path}: 9 lines, 3 stored, 6 are no requests.",
-        "1 networks wait for a worker (manage.py runqueue) to locate them.",
+        "1 network waits for a worker (manage.py runqueue) to be located.",
     ]
     assert "  line 4: expected: address" in err
     assert err.splitlines()[-1] == "  and 1 more"

@@ -86,7 +86,7 @@ def test_a_line_that_is_too_long_is_bad():
 
 
 def test_what_no_database_would_take_is_stored_without_it():
-    imported(line("/%00%ed%a0%80", agent="\\x00\\xff"), b'\xff\xfe' + line())
+    imported(line("/%00%ed%a0%80", agent="\\x00\\xff"), b"\xff\xfe" + line())
     row = AccessLog.objects.get()
     assert "\x00" not in row.path + row.user_agent
 

@@ -34,7 +34,7 @@ _line = re.compile(
 _request = re.compile(r"([A-Za-z][A-Za-z-]{0,15}) (\S.*?)(?: HTTP/[\d.]+)?$")
 _escape = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))")
 _control = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
-_unprintable = re.compile(r'[^ !#-\[\]-~]')
+_unprintable = re.compile(r"[^ !#-\[\]-~]")
 
 
 class BadLine(ValueError):
@@ -49,7 +49,9 @@ def read(line: str) -> Hit:
     """
     found = _line.match(line)
     if found is None:
-        raise BadLine('expected: address - user [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 12 "referrer" "agent"')
+        raise BadLine(
+            'expected: address - user [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 12 "referrer" "agent"'
+        )
     first, second, _user, day, hour, minute, second_, zone, request, status, size, referer, agent, rest = found.groups()
     ip, host = address(first), ""
     if ip is None and first != NOTHING:

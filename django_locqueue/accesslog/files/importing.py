@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from django.db import connections, router, transaction
 
@@ -28,6 +28,17 @@ QUARTER = 900  # seconds: in every time zone hours begin with one
 
 
 @dataclass
+class Read:
+    """What some lines told."""
+
+    hits: list[Hit] = field(default_factory=list)
+    lines: int = 0
+    bad: int = 0
+    examples: list[tuple[int, str]] = field(default_factory=list)  # the first bad ones: number of the line, and why
+    is_cut: bool = False  # the last line has no end yet, and is left for the next time
+
+
+@dataclass
 class Imported:
     """What became of the lines so far."""
 
@@ -35,10 +46,21 @@ class Imported:
     stored: int = 0
     known: int = 0  # stored before
     bad: int = 0
-    examples: list[tuple[int, str]] = field(default_factory=list)  # the first bad ones: number of the line, and why
+    examples: list[tuple[int, str]] = field(default_factory=list)
+    is_cut: bool = False
     networks: int = 0  # to be located
     oldest: float | None = None  # seconds since 1970
-    is_cut: bool = False  # the last line has no end yet, and was left for the next time
+
+    def add(self, read: Read, stored: int, networks: int) -> None:
+        self.lines += read.lines
+        self.stored += stored
+        self.known += len(read.hits) - stored
+        self.bad += read.bad
+        self.examples = (self.examples + read.examples)[:EXAMPLES]
+        self.is_cut = read.is_cut
+        self.networks += networks
+        times = [hit.time for hit in read.hits]
+        self.oldest = min([*times, self.oldest] if self.oldest is not None else times, default=None)
 
 
 def import_lines(lines: Iterable[bytes]) -> Iterator[Imported]:
@@ -48,9 +70,13 @@ def import_lines(lines: Iterable[bytes]) -> Iterator[Imported]:
     """
     importer = Importer()
     numbered = enumerate(lines, 1)
-    while batch := list(itertools.islice(numbered, BATCH)):
-        importer.take(batch)
-        yield importer.imported
+    # One batch is read while the database stores the one before.
+    with ThreadPoolExecutor(1, "locqueue-import") as thread:
+        reading = thread.submit(importer.read, itertools.islice(numbered, BATCH))
+        while (read := reading.result()).lines or read.is_cut:
+            reading = thread.submit(importer.read, itertools.islice(numbered, BATCH))
+            importer.store(read)
+            yield importer.imported
 
 
 class Importer:
@@ -65,51 +91,46 @@ class Importer:
         self._time = lru_cache(maxsize=4096)(self._stored_time)
         self._network = lru_cache(maxsize=65_536)(self._network_of)
 
-    def take(self, batch: Iterable[tuple[int, bytes]]) -> None:
-        """Store what is not there yet, and have its networks located."""
-        imported = self.imported
-        hits = [hit for number, line in batch if (hit := self._read(number, line)) is not None]
-        if not hits:
-            return
-        rows = [self._row(hit) for hit in hits]
+    def read(self, numbered: Iterable[tuple[int, bytes]]) -> Read:
+        """Return what the lines tell. Asks no database."""
+        read = Read()
+        for number, line in numbered:
+            is_whole = line.endswith(b"\n")
+            if not is_whole and len(line) < MAX_LINE:
+                # Perhaps the server is writing it: what it will be is another line, with another id.
+                read.is_cut = True
+                break
+            read.lines += 1
+            line = line.rstrip(b"\r\n")
+            if not line:
+                continue
+            try:
+                if not is_whole:
+                    raise BadLine(f"expected a line of less than {MAX_LINE:,} bytes")
+                read.hits.append(self._hit(line))
+            except BadLine as error:
+                read.bad += 1
+                if len(read.examples) < EXAMPLES:
+                    read.examples.append((number, str(error)))
+        return read
+
+    def store(self, read: Read) -> None:
+        """Store what is not there yet, have its hours counted, and its networks located."""
+        rows = [self._row(hit) for hit in read.hits]
         networks = {row[3] for row in rows if row[3] is not None} - self._seen_networks
         with transaction.atomic(using=self._using):
             stored = bulk_insert.insert_new(rows, self._using)
             if stored:
-                mark_stale(map(storage.moment, {hit.time // QUARTER * QUARTER for hit in hits}))
-            requested = request_locating(networks)
+                mark_stale(map(storage.moment, {hit.time // QUARTER * QUARTER for hit in read.hits}))
+            requested = request_locating(networks) if networks else 0
         if len(self._seen_networks) > SEEN_NETWORKS:
             self._seen_networks.clear()
         self._seen_networks |= networks
-        imported.stored += stored
-        imported.known += len(rows) - stored
-        imported.networks += requested
-        oldest = min(hit.time for hit in hits)
-        imported.oldest = oldest if imported.oldest is None else min(imported.oldest, oldest)
+        self.imported.add(read, stored, requested)
 
-    def _read(self, number: int, line: bytes) -> Hit | None:
-        """Return the line's request; None if there is none."""
-        if not line.endswith(b"\n"):
-            if len(line) >= MAX_LINE:
-                return self._refuse(number, f"it is longer than {MAX_LINE:,} bytes")
-            # Perhaps the server is writing it: what it will be is another line, with another id.
-            self.imported.is_cut = True
-            return None
-        self.imported.lines = number
-        line = line.rstrip(b"\r\n")
-        if not line:
-            return None
-        try:
-            hit = combined.read(line.decode(errors="replace"))
-        except BadLine as error:
-            return self._refuse(number, str(error))
+    def _hit(self, line: bytes) -> Hit:
+        hit = combined.read(line.decode(errors="replace"))
         return hit._replace(id=self._ids.id_of(line, hit.time), query="")
-
-    def _refuse(self, number: int, reason: str) -> None:
-        self.imported.lines = number
-        self.imported.bad += 1
-        if len(self.imported.examples) < EXAMPLES:
-            self.imported.examples.append((number, reason))
 
     def _row(self, hit: Hit) -> bulk_insert.Row:
         return (  # in the order of bulk_insert.GIVEN

@@ -4,7 +4,6 @@ import hashlib
 
 from django.conf import settings
 
-
 WINDOW = 100_000
 
 

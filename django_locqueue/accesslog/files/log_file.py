@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"
@@ -47,7 +47,7 @@ class LogFile:
     def __iter__(self) -> Iterator[bytes]:
         # By content: rotated logs are called access.log.2.gz and access.log-20260101 alike.
         is_gzip = self._raw.peek(len(GZIP)).startswith(GZIP)
-        stream: BinaryIO = gzip.open(self._raw) if is_gzip else self._raw
+        stream: gzip.GzipFile | io.BufferedReader = gzip.GzipFile(fileobj=self._raw) if is_gzip else self._raw
         while line := stream.readline(MAX_LINE):
             yield line
             rest = line
