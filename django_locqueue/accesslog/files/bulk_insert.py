@@ -86,7 +86,7 @@ def _insert_arrays(rows: Sequence[Row], using: str) -> int:
 
 # Arrays as text: the driver's own way to write lists takes five times as long.
 def _numbers(values: Sequence[float | None]) -> str:
-    return f"{{{repr(values)[1:-1].replace('None', 'NULL')}}}"
+    return f"{{{repr(list(values))[1:-1].replace('None', 'NULL')}}}"
 
 
 def _texts(values: Sequence[str | None]) -> str:

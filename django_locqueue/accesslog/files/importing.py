@@ -153,8 +153,7 @@ class Importer:
 
     def _stored_time(self, seconds: float) -> str:
         """Return a time as the database reads it in a text."""
-        field = AccessLog._meta.get_field("time")
-        return str(field.get_db_prep_value(storage.moment(seconds), connections[self._using]))
+        return str(connections[self._using].ops.adapt_datetimefield_value(storage.moment(seconds)))
 
     def _network_of(self, ip: str) -> str:
         return network_prefix(ip, access_log.PREFIX_V4, access_log.PREFIX_V6)
