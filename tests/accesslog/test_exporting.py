@@ -106,6 +106,9 @@ def test_a_page_costs_two_queries(monkeypatch, django_assert_num_queries):
 def test_no_page_reads_or_sorts_the_table(monkeypatch):
     monkeypatch.setattr(exporting, "PAGE", 50)
     store(*[a_hit(f"/{number}", time=1e9 + number) for number in range(5_000)])
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE locqueue_accesslog_accesslog")  # else it takes the table for a smaller one
     pages = exporting.walk(AccessLog.objects.all())
     for plan in plans(lambda: [next(pages), next(pages)]):
         assert "locqueue_accesslog_accesslog_time" in plan, plan
