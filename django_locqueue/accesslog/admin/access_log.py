@@ -1,0 +1,120 @@
+"""The list of requests, and the page of one."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import path
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.accesslog.admin import filters
+from django_locqueue.accesslog.admin.address_page import address_page
+from django_locqueue.accesslog.admin.analytics import analytics_page
+from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
+from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
+from django_locqueue.accesslog.admin.country_filter import COUNTRY_FILTERS, CountryFilter
+from django_locqueue.accesslog.admin.export import csv_response
+from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
+from django_locqueue.accesslog.admin.search import search, term_of
+from django_locqueue.accesslog.admin.shown import EXPORT
+from django_locqueue.accesslog.models import AccessLog
+
+INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)
+UNINDEXED = (
+    filters.StatusFilter,
+    filters.MethodFilter,
+    CountryFilter,
+    filters.UserFilter,
+    filters.BotFilter,
+    filters.SlowFilter,
+    filters.PathFilter,
+    filters.ActionFilter,
+    filters.ReferrerFilter,
+    *COUNTRY_FILTERS,
+)
+
+
+@admin.register(AccessLog)
+class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
+    list_display = ("moment", "address", "place", "request_line", "status_text", "took", "who", "agent_or_bot")
+    list_display_links = ("moment",)
+    list_filter = (*INDEXED, *UNINDEXED)
+    unindexed = tuple(each.parameter_name for each in UNINDEXED)
+    lookups = frozenset(each.parameter_name or "" for each in (*INDEXED, *UNINDEXED))
+    change_list_template = "admin/locqueue_accesslog/request_list.html"
+    change_form_template = "admin/locqueue_accesslog/request_page.html"
+    sortable_by = ()
+    search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
+    search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "moment",
+                    "request_line",
+                    "host_text",
+                    "status_text",
+                    "took",
+                    "size",
+                    "streaming",
+                    "action_text",
+                    "route_text",
+                    "referrer",
+                    "request_id",
+                )
+            },
+        ),
+        (_("Visitor"), {"fields": ("address", "place", "network", "who", "is_bot", "agent", "visitor_text")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessLog]:
+        # Not select_related: with a filter on the user or the network its join becomes an inner one, which hides the
+        # requests of users and networks whose rows are gone.
+        return super().get_queryset(request).prefetch_related("location", "user")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LogChangeList]:
+        return LogChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[AccessLog], search_term: str
+    ) -> tuple[QuerySet[AccessLog], bool]:
+        return search(queryset, term_of(search_term), request), False
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return allowed_columns(self.list_display, request)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return [(name, {"fields": allowed_columns(found["fields"], request)}) for name, found in self.fieldsets]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        return [name for _name, found in self.get_fieldsets(request, obj) for name in found["fields"]]
+
+    # -- pages
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("analytics/", view(self.analytics_view), name="locqueue_accesslog_analytics"),
+            path("export/", view(self.export_view), name="locqueue_accesslog_export"),
+            path("address/<str:ip>/", view(self.address_view), name="locqueue_accesslog_address"),
+            *super().get_urls(),
+        ]
+
+    def analytics_view(self, request: HttpRequest) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return analytics_page(self, request)
+
+    def address_view(self, request: HttpRequest, ip: str) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return address_page(self, request, ip)
+
+    def export_view(self, request: HttpRequest) -> Any:
+        """The rows of the list, as it is filtered."""
+        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+            raise PermissionDenied
+        return csv_response(self, request)
