@@ -1,15 +1,15 @@
 """What a page asks of the counts. Each function needs a fixed number of queries, whatever the period holds."""
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from django.db.models import Max, QuerySet, Sum, Window
+from django.db.models import BigIntegerField, F, Func, Max, QuerySet, Sum, Window
 
 from django_locqueue.accesslog.analytics import keys, sketch
-from django_locqueue.accesslog.analytics.histogram import merged, percentile
-from django_locqueue.accesslog.analytics.period import HOUR, Period
+from django_locqueue.accesslog.analytics.histogram import Histogram, merged, percentile
+from django_locqueue.accesslog.analytics.period import Period, hour_of
 from django_locqueue.accesslog.analytics.sketch import Distinct
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import HourlyStat, Location
@@ -155,3 +155,134 @@ def countries(period: Period) -> list[tuple[str, str]]:
     """Return code and name of each country that somebody came from, those with the most requests first. One query."""
     groups = _groups(_counted(Dimension.COUNTRY, period), MOST_COUNTRIES)
     return [(country, name) for country, name in _named_countries(groups).items() if _is_code(country)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The sums of one key over the period. ``everything``: the hits of all keys together."""
+
+    key: str
+    hits: int
+    errors: int
+    total_ms: float
+    longest_ms: float
+    everything: int
+
+
+class _SumOfSums(Func):
+    """``SUM(SUM(hits)) OVER ()``, which Django's own Sum refuses: it takes a sum of sums for a mistake."""
+
+    function = "SUM"
+    window_compatible = True
+
+
+def _counted(dimension: str, period: Period, *, bots: bool = True) -> "QuerySet[HourlyStat]":
+    rows = HourlyStat.objects.filter(dimension=dimension, hour__gte=period.start, hour__lt=period.end)
+    return rows if bots else rows.filter(is_bot=False)
+
+
+def _groups(rows: "QuerySet[HourlyStat]", most: int) -> list[_Group]:
+    sums = rows.values_list("key").annotate(
+        all_hits=Sum("hits"),
+        all_errors=Sum("errors"),
+        all_ms=Sum("total_ms"),
+        longest=Max("longest_ms"),
+        everything=Window(_SumOfSums(F("all_hits"), output_field=BigIntegerField())),
+    )
+    return [
+        _Group(key, int(hits), int(errors), total_ms, longest_ms, int(everything))  # some drivers sum up to decimals
+        for key, hits, errors, total_ms, longest_ms, everything in sums.order_by("-all_hits", "key")[:most]
+    ]
+
+
+def _table(dimension: str, rows: "QuerySet[HourlyStat]", groups: list[_Group], limit: int) -> Table:
+    if not groups:
+        return Table(dimension)
+    if dimension == Dimension.COUNTRY:
+        names = _named_countries(groups)
+        spelled: dict[str, list[_Group]] = {}
+        for group in groups:
+            spelled.setdefault(keys.country_of(group.key), []).append(group)
+    else:
+        names = {group.key: keys.label(dimension, group.key) for group in groups}
+        spelled = {group.key: [group] for group in groups if group.key != keys.REST}
+    busiest = sorted(spelled, key=lambda key: (-sum(group.hits for group in spelled[key]), key))[:limit]
+    histograms = _histograms(rows, [group.key for key in busiest for group in spelled[key]])
+    places = _places(busiest) if dimension == Dimension.IP else {}
+    everything = groups[0].everything
+    entries = []
+    for key in busiest:
+        figures = _figures(spelled[key], (each for group in spelled[key] for each in histograms.get(group.key, ())))
+        entries.append(Entry(key, names[key], figures.hits / everything, figures, places.get(key, "")))
+    return Table(dimension, everything, entries)
+
+
+def _named_countries(groups: Iterable[_Group]) -> dict[str, str]:
+    """Return the names of the countries, in the order of the groups: of several spellings, that of the most requests."""
+    names: dict[str, str] = {}
+    for group in groups:
+        names.setdefault(keys.country_of(group.key), keys.label(Dimension.COUNTRY, group.key))
+    return names
+
+
+def _is_code(country: str) -> bool:
+    return len(country) == 2 and country.isascii() and country.isalpha()
+
+
+def _histograms(rows: "QuerySet[HourlyStat]", wanted: list[str]) -> dict[str, list[Histogram]]:
+    found: dict[str, list[Histogram]] = {}
+    for key, histogram in rows.filter(key__in=wanted).values_list("key", "histogram"):
+        found.setdefault(key, []).append(histogram)
+    return found
+
+
+def _places(addresses: Iterable[str]) -> dict[str, str]:
+    """Return where the addresses are, in words."""
+    prefixes = {ip: network_prefix(ip, access_log.PREFIX_V4, access_log.PREFIX_V6) for ip in addresses if ip}
+    located = Location.objects.in_bulk(set(prefixes.values()))
+    return {ip: located[prefix].text for ip, prefix in prefixes.items() if prefix in located}
+
+
+def _figures(parts: Iterable[HourlyStat | _Group], histograms: Iterable[Histogram]) -> Figures:
+    parts = list(parts)
+    longest_ms = max((part.longest_ms for part in parts), default=0.0)
+    return Figures(
+        hits=sum(part.hits for part in parts),
+        errors=sum(part.errors for part in parts),
+        total_ms=sum(part.total_ms for part in parts),
+        longest_ms=longest_ms,
+        p95_ms=percentile(merged(histograms), P95, longest_ms),
+    )
+
+
+def _totals(rows: Sequence[HourlyStat], *, bots: bool) -> Totals:
+    shown = [row for row in rows if bots or not row.is_bot]
+    return Totals(
+        figures=_figures(shown, (row.histogram for row in shown)),
+        visitors=sketch.distinct(sketch.united(row.visitors for row in shown if row.visitors)),
+        bots=sum(row.hits for row in rows if row.is_bot),
+        everything=sum(row.hits for row in rows),
+    )
+
+
+def _hours(rows: Iterable[HourlyStat], period: Period, *, bots: bool) -> list[Hour]:
+    hits: Counter[datetime.datetime] = Counter()
+    errors: Counter[datetime.datetime] = Counter()
+    for row in rows:
+        if bots or not row.is_bot:
+            hits[row.hour] += row.hits
+            errors[row.hour] += row.errors
+    return [Hour(start, hits[start], errors[start]) for start in period.hours()]
+
+
+def _comparison(
+    rows: Sequence[HourlyStat], period: Period, now: datetime.datetime, *, bots: bool
+) -> Comparison | None:
+    over = min(period.end, hour_of(now))  # where the hour that is running begins
+    if over <= period.start:
+        return None
+    length = period.end - period.start
+    return Comparison(
+        now=_totals([row for row in rows if period.start <= row.hour < over], bots=bots),
+        before=_totals([row for row in rows if row.hour < over - length], bots=bots),
+    )
