@@ -14,8 +14,8 @@ from django_locqueue.accesslog.admin.address_page import address_page
 from django_locqueue.accesslog.admin.analytics import analytics_page
 from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
-from django_locqueue.accesslog.admin.country_filter import COUNTRY_FILTERS, CountryFilter
 from django_locqueue.accesslog.admin.export import csv_response
+from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
@@ -32,7 +32,8 @@ UNINDEXED = (
     filters.PathFilter,
     filters.ActionFilter,
     filters.ReferrerFilter,
-    *COUNTRY_FILTERS,
+    PlaceFilter,
+    OperatorFilter,
 )
 
 

@@ -28,6 +28,12 @@ class BehindFilter(SimpleListFilter):
         return queryset  # the change list applies it, before it looks how far back the rest may look
 
 
+def bound_of(rows: Any, window: int) -> Any:
+    """Return the condition that leaves the newest ``window`` rows and those of the same moment; None if all are."""
+    last = rows.order_by(*NEWEST).values(*orderings.names(NEWEST))[window : window + 1].first()
+    return None if last is None else orderings.not_beyond(NEWEST, last)
+
+
 class LogChangeList(ChangeList):
     """Conditions that no index serves look at the newest ``window`` rows of what the others leave."""
 
@@ -74,11 +80,9 @@ class LogChangeList(ChangeList):
         term = search.term_of(self.query)
         if not search.is_path(term):
             indexed = search.search(indexed, term, request)
-        last = indexed.order_by(*NEWEST).values(*orderings.names(NEWEST))[self.window : self.window + 1].first()
-        if last is None:
-            return rows
-        self.window_is_full = True
-        return rows.filter(orderings.not_beyond(NEWEST, last))
+        bound = bound_of(indexed, self.window)
+        self.window_is_full = bound is not None
+        return rows if bound is None else rows.filter(bound)
 
     # -- what the templates ask for
 

@@ -22,6 +22,7 @@ class Column:
     url: str = ""
     errors: float = 0
     before: float | None = None
+    is_partial: bool = False  # its time is not over
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ class Rank:
     url: str = ""
     cells: Sequence[Any] = ()  # further columns
     colour: str = ""
+    into: str = ""  # the address of the same page, looking into this
+    is_chosen: bool = False
 
     @property
     def value_text(self) -> str:

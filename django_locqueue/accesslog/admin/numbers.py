@@ -36,10 +36,10 @@ def percent(part: float, of: float) -> str:
     return _("%(percent)s %%") % {"percent": number_format(round(share, digits), digits)}
 
 
-def change(now: float, before: float) -> str:
-    """Return ``+4 %``; empty if there was nothing to compare with."""
-    if not before:
+def change(growth: float | None) -> str:
+    """Return ``+4 %`` for 0.04; empty for None."""
+    if growth is None:
         return ""
-    by = round(100 * (now - before) / before)
+    by = round(100 * growth)
     sign = "+" if by > 0 else "−" if by < 0 else "±"
     return _("%(sign)s%(percent)s %%") % {"sign": sign, "percent": number_format(abs(by), 0, force_grouping=True)}
