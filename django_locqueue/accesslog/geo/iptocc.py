@@ -3,15 +3,19 @@
 It is the country that the address was assigned to, which is not always where it is used; so it comes last.
 """
 
+from django_locqueue.accesslog.geo.errors import GeoError
+from django_locqueue.accesslog.geo.provider import OfflineProvider
 from django_locqueue.accesslog.geo.region import CHINA
-from django_locqueue.accesslog.geo.result import GeoError, GeoResult, IPAddress
+from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 
 # Other countries are named by the chain, if ip2region's file is there (see countries.py).
 NAMES = {"CN": CHINA}
 
 
-class Iptocc:
+class Iptocc(OfflineProvider):
     """The provider. Raises :class:`GeoError` if the package is not installed."""
+
+    name = "iptocc"
 
     def __init__(self) -> None:
         try:
@@ -22,4 +26,4 @@ class Iptocc:
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
         code = self._country_code(str(address))
-        return GeoResult("iptocc", country_code=code, country=NAMES.get(code, "")) if code else None
+        return GeoResult(self.name, country_code=code, country=NAMES.get(code, "")) if code else None
