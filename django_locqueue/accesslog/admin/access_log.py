@@ -2,25 +2,31 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from django_locqueue.accesslog.admin import filters
 from django_locqueue.accesslog.admin.address_page import address_page
 from django_locqueue.accesslog.admin.analytics import analytics_page
+from django_locqueue.accesslog.admin.around import around_request
 from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
+from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.export import csv_response
+from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
 from django_locqueue.accesslog.models import AccessLog
 
+MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)
 UNINDEXED = (
     filters.StatusFilter,
@@ -39,6 +45,9 @@ UNINDEXED = (
 
 @admin.register(AccessLog)
 class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
+    further_pages = (
+        ("locqueue_accesslog.analytics", pgettext_lazy("page", "Analytics"), "locqueue_accesslog_analytics"),
+    )
     list_display = ("moment", "address", "place", "request_line", "status_text", "took", "who", "agent_or_bot")
     list_display_links = ("moment",)
     list_filter = (*INDEXED, *UNINDEXED)
@@ -94,6 +103,29 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
         return [name for _name, found in self.get_fieldsets(request, obj) for name in found["fields"]]
 
     # -- pages
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        query = request.GET.urlencode()
+        export_url = f"{self.url('export')}?{query}" if request.user.has_perm(EXPORT) else ""
+        return super().changelist_view(
+            request,
+            {
+                "title": _("Access log"),
+                "analytics_url": self.url("analytics"),
+                "export_url": export_url,
+                "window_text": whole(LogChangeList.window),
+                "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
+                **data_note(),
+                **(extra_context or {}),
+            },
+        )
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        context |= around_request(self.admin_site, request, context["original"])
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def url(self, page: str, *args: Any) -> str:
+        return reverse(f"admin:locqueue_accesslog_{page}", args=args, current_app=self.admin_site.name)
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view

@@ -62,7 +62,7 @@ def address_page(model_admin: Any, request: HttpRequest, ip: str) -> Any:
             "network": prefix,
             "place": place_text(location) if location else "",
             "found": rows,
-            "count_text": whole(sum(row.weight for row in rows)),
+            "count_text": whole(sum(row.weight for row in rows)) + ("+" if len(rows) == MOST_ROWS else ""),
             "first": moments.time_tag(rows[-1].time) if rows else "",
             "last": moments.time_tag(rows[0].time) if rows else "",
             "is_cut": len(rows) == MOST_ROWS,

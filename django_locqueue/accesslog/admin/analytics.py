@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from django_locqueue.accesslog.admin import numbers
 from django_locqueue.accesslog.admin.asked import PERIODS, Asked
 from django_locqueue.accesslog.admin.charts import Chart, Column, bar_chart
+from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.log_links import LogLinks
 from django_locqueue.accesslog.admin.rankings import Rankings
 from django_locqueue.accesslog.admin.shown import local, milliseconds
@@ -70,7 +71,9 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
             "with_bots": bots,
             "cards": cards(found, links),
             "chart": hours_chart(found.hours, before, now, links),
+            "has_requests": found.totals.everything > 0,
             "rankings": Rankings(request, model_admin, asked, period, links),
+            **data_note(),
             "lq": Strip(request, model_admin.admin_site, "locqueue_accesslog.analytics"),
         },
     )

@@ -39,7 +39,7 @@ class LogLinks:
         return self.between(self.since, self.until, **conditions)
 
     def between(self, since: datetime.datetime, until: datetime.datetime, **conditions: str) -> str:
-        said = {"since": _stamp(since), "until": _stamp(until)} | ({} if self.bots else {"bot": "no"}) | conditions
+        said = {"since": stamp(since), "until": stamp(until)} | ({} if self.bots else {"bot": "no"}) | conditions
         return f"{self.list_url}?{urlencode(said)}"
 
     def of(self, dimension: str, key: str) -> str:
@@ -49,7 +49,8 @@ class LogLinks:
         return self.rows(**{FILTERS[Dimension(dimension)]: key})
 
 
-def _stamp(moment: datetime.datetime) -> str:
+def stamp(moment: datetime.datetime) -> str:
+    """Return the moment as the filters ``since`` and ``until`` read it, to the minute."""
     if timezone.is_naive(moment):
         return f"{moment:%Y-%m-%dT%H:%M}"
     return f"{moment.astimezone(datetime.UTC):%Y-%m-%dT%H:%M}Z"
