@@ -6,11 +6,15 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from django_locqueue import QueueFull, task
+from django_locqueue.accesslog.analytics.stale import mark_stale, mark_visits_from
+from django_locqueue.accesslog.analytics.tasks import count_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address
 from django_locqueue.accesslog.storage import insert_hits, request_locations, withdraw_requests
+
+__all__ = ["count_hours", "locate", "record_hits"]  # this module is where a worker finds the tasks of an app
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -43,6 +47,8 @@ def locate(prefix: str) -> str:
     if not rows.filter(pk=prefix).update(**values):
         # The queue is in another database than the log, and was faster than the log's commit.
         rows.bulk_create([Location(pk=prefix, **values)], ignore_conflicts=True)
+    if result is not None:
+        mark_visits_from([prefix])
     return str(values["state"])
 
 
@@ -57,6 +63,7 @@ def record_hits(hits: list[Any]) -> dict[str, int]:
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
         good, bad = insert_hits(hits)
+        mark_stale(row.time for row in good)
         networks = request_locations({row.prefix for row in good if row.prefix is not None}, timezone.now())
         if networks:
             try:

@@ -6,7 +6,7 @@ from django.utils import timezone
 from django_locqueue.accesslog.models import AccessLog, Location
 from testproject.demo import __main__ as demo
 from testproject.demo import latency, report
-from testproject.demo.account import Mark, Place, draw_up
+from testproject.demo.account import Mark, draw_up
 from testproject.demo.traffic import Orders
 
 
@@ -56,14 +56,6 @@ def account(db):
     visit("127.0.0.1", "127.0.0.0/24", agent=latency.VISITOR.agent)
     visit("127.0.0.1", "127.0.0.0/24")
     return draw_up(mark, [], Orders())
-
-
-def test_a_country_is_one_row_though_not_all_of_it_is_named(account):
-    assert account.countries == [Place("美国", 2, 2), Place("(no address)", 1, 1), Place("中国", 1, 1)]
-
-
-def test_provinces_are_those_of_china(account):
-    assert account.provinces == [Place("江苏", 1, 1)]
 
 
 def test_what_compares_response_times_is_no_visitor(account):

@@ -33,6 +33,12 @@ def label(dimension: str, key: str) -> str:
         return gettext("No referrer") if dimension == Dimension.REFERER else gettext("Unknown")
     if dimension == Dimension.STATUS:
         return f"{key}xx"
-    if dimension in PLACES:
-        return gettext("Not a public address") if key == RESERVED else key.rpartition(SEPARATOR)[2] or key.strip(SEPARATOR)
-    return key
+    if dimension not in PLACES:
+        return key
+    if key == RESERVED:
+        return gettext("Not a public address")
+    *areas, last = key.split(SEPARATOR)
+    if last:
+        return last
+    known = next(area for area in reversed(areas) if area)
+    return known if dimension == Dimension.COUNTRY else f"{known} · {gettext('Unknown')}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from django.db.models import BigIntegerField, F, Func, Max, QuerySet, Sum, Window
 
 from django_locqueue.accesslog.analytics import keys, sketch
+from django_locqueue.accesslog.analytics.exact import Exact
 from django_locqueue.accesslog.analytics.histogram import Histogram, merged, percentile
 from django_locqueue.accesslog.analytics.period import Period, hour_of
 from django_locqueue.accesslog.analytics.sketch import Distinct
@@ -148,7 +149,8 @@ def top(dimension: str, period: Period, *, limit: int = 10, bots: bool = False, 
 
 def series(dimension: str, key: str, period: Period, *, bots: bool = True) -> list[Hour]:
     """Return the hours of one key; all of them, also those without a request. One query."""
-    return _hours(_counted(dimension, period).filter(key=key), period, bots=bots)
+    rows = _counted(dimension, period).filter(key=key)
+    return _hours((row for row in rows if row.key == key), period, bots=bots)  # to MySQL, /a and /A are the same
 
 
 def countries(period: Period) -> list[tuple[str, str]]:
@@ -182,7 +184,7 @@ def _counted(dimension: str, period: Period, *, bots: bool = True) -> "QuerySet[
 
 
 def _groups(rows: "QuerySet[HourlyStat]", most: int) -> list[_Group]:
-    sums = rows.values_list("key").annotate(
+    sums = rows.annotate(exact_key=Exact("key")).values_list("exact_key").annotate(
         all_hits=Sum("hits"),
         all_errors=Sum("errors"),
         all_ms=Sum("total_ms"),
@@ -191,7 +193,7 @@ def _groups(rows: "QuerySet[HourlyStat]", most: int) -> list[_Group]:
     )
     return [
         _Group(key, int(hits), int(errors), total_ms, longest_ms, int(everything))  # some drivers sum up to decimals
-        for key, hits, errors, total_ms, longest_ms, everything in sums.order_by("-all_hits", "key")[:most]
+        for key, hits, errors, total_ms, longest_ms, everything in sums.order_by("-all_hits", "exact_key")[:most]
     ]
 
 

@@ -1,0 +1,46 @@
+"""Counts what has changed, once a minute."""
+
+import datetime
+from typing import Any
+
+from django.db import router
+
+from django_locqueue import Unique, schedule, task
+from django_locqueue.accesslog.analytics.counting import count, store
+from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.models import StaleHour
+
+COUNT_PRIORITY = -30  # below what it counts
+MOST_MARKS = 10_000
+
+
+@schedule(every=60, missed="skip")
+@task(
+    queue_name=access_log.QUEUE_NAME,
+    priority=COUNT_PRIORITY,
+    unique=Unique("locqueue-accesslog-count-hours", until="finished"),
+    keep_result=False,
+    takes_context=True,
+)
+def count_hours(context: Any) -> int:
+    """Count the hours that something was added to or changed in; return how many. If there are none: one query."""
+    return count_stale_hours(context)
+
+
+def count_stale_hours(context: Any = None) -> int:
+    """Count all stale hours, the latest first; return how many. Stops between two if the worker is to stop."""
+    counted = 0
+    for hour, marks in sorted(_stale_hours().items(), reverse=True):
+        if context is not None and context.should_stop:
+            break  # their marks are still there
+        if store(hour, count(hour), marks):
+            counted += 1
+    return counted
+
+
+def _stale_hours() -> dict[datetime.datetime, list[int]]:
+    marks = StaleHour.objects.using(router.db_for_write(StaleHour))
+    found: dict[datetime.datetime, list[int]] = {}
+    for pk, hour in marks.order_by("pk").values_list("pk", "hour")[:MOST_MARKS]:
+        found.setdefault(hour, []).append(pk)
+    return found
