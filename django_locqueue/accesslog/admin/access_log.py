@@ -110,7 +110,6 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
         return super().changelist_view(
             request,
             {
-                "title": _("Access log"),
                 "analytics_url": self.url("analytics"),
                 "export_url": export_url,
                 "window_text": whole(LogChangeList.window),

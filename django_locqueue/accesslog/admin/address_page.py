@@ -19,6 +19,7 @@ from django_locqueue.accesslog.admin.changelist import NEWEST, WINDOW, bound_of
 from django_locqueue.accesslog.admin.charts import Chart, Column, Rank, Ranking, bar_chart
 from django_locqueue.accesslog.admin.columns import place_text
 from django_locqueue.accesslog.admin.numbers import whole
+from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.shown import local, may_see_full_ip, visible
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.conf import access_log
@@ -118,7 +119,7 @@ def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:
         ranking(_("Path"), lambda row: row.path, visible, "path_is"),
         ranking(_("Status"), lambda row: row.status, str),
         ranking(_("User"), lambda row: row.user_id, lambda key: names.get(key, f"#{key}") if key else _("not signed in")),
-        ranking(_("Agent"), lambda row: row.user_agent, lambda text: visible(text) or "–"),
+        ranking(_("Agent"), lambda row: program(row.user_agent), lambda text: visible(text) or "–"),
     ]
 
 

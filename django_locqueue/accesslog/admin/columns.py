@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.read_only import EMPTY
 from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, second, visible
 from django_locqueue.accesslog.models import AccessLog, Location
@@ -89,7 +90,7 @@ class AccessLogColumns:
         text = visible(row.user_agent)
         if row.is_bot:
             return format_html('<span title="{}">{}</span>', text, _("bot"))
-        return format_html('<span class="lq-line" title="{}">{}</span>', text, text)
+        return format_html('<span title="{}">{}</span>', text, visible(program(row.user_agent)))
 
     @admin.display(description=_("Referrer"))
     def referrer(self, row: AccessLog) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -160,7 +160,13 @@ class ReferrerFilter(AskedFilter):
     parameter_name = "referrer_is"
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(referer=value)
+        """``value``: a site as it is counted, without ``www.``; an app's begins with ``android-app://``."""
+        sites = [value] if "://" in value else [f"{scheme}://{value}" for scheme in ("http", "https")]
+        sites += [site.replace("://", "://www.", 1) for site in sites if "://www." not in site]
+        found = Q(referer__in=sites)
+        for site in sites:
+            found |= Q(referer__startswith=f"{site}/") | Q(referer__startswith=f"{site}:")
+        return rows.filter(found)
 
 
 class PrecisionFilter(FixedFilter):

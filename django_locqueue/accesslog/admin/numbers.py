@@ -32,8 +32,8 @@ def percent(part: float, of: float) -> str:
     share = 100 * part / of if of else 0.0
     if 0 < share < 0.05:
         return _("< %(percent)s %%") % {"percent": number_format(0.1, 1)}
-    digits = 0 if share in (0, 100) or share >= 99.95 else 1
-    return _("%(percent)s %%") % {"percent": number_format(round(share, digits), digits)}
+    tenths = round(share, 1)
+    return _("%(percent)s %%") % {"percent": number_format(tenths, 0 if tenths.is_integer() else 1)}
 
 
 def change(growth: float | None) -> str:

@@ -11,9 +11,11 @@ from django_locqueue.accesslog.admin.filters import AskedFilter
 from django_locqueue.accesslog.admin.shown import visible
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
+from django_locqueue.accesslog.analytics.provinces import CHINA, spellings_of
 
 COUNTRIES_OFFERED = 12
 COUNTED_HOURS = 7 * 24
+CITY_SUFFIXES = ("", "市", "地区", "盟")
 
 
 class CountryFilter(SimpleListFilter):
@@ -44,10 +46,11 @@ class PlaceFilter(AskedFilter):
         return visible(value.replace(keys.SEPARATOR, " · "))
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        country, province, city = (*value.split(keys.SEPARATOR), "", "")[:3]
-        # Counted under one spelling; the rows have their provider's, 北京 or 北京市.
-        rows = rows.filter(in_country(country), location__province__startswith=province)
-        return rows.filter(location__city__startswith=city) if city else rows
+        country, *areas = value.split(keys.SEPARATOR)
+        rows = rows.filter(in_country(country))
+        if areas:
+            rows = rows.filter(in_province(country, areas[0]))
+        return rows.filter(in_city(country, areas[1])) if len(areas) > 1 else rows
 
 
 class OperatorFilter(AskedFilter):
@@ -58,7 +61,25 @@ class OperatorFilter(AskedFilter):
         return rows.filter(location__isp=value)
 
 
+# A place is counted under one name; the rows of locations have their provider's, 北京 or 北京市 or Beijing.
+
+
 def in_country(key: str) -> Q:
     """Return the condition for the country's rows, by its code or, where no code is known, by its name."""
     is_code = len(key) == 2 and key.isascii()
     return Q(location__country_code=key) if is_code else Q(location__country=key)
+
+
+def in_province(country: str, name: str) -> Q:
+    code, spellings = spellings_of(name) if country == CHINA else ("", ())
+    if not code:
+        return Q(location__province=name)
+    spelled = Q()
+    for spelling in spellings:
+        spelled |= Q(location__province__istartswith=spelling)
+    return Q(location__adcode__startswith=code) | Q(location__adcode="") & spelled
+
+
+def in_city(country: str, name: str) -> Q:
+    suffixes = CITY_SUFFIXES if country == CHINA and name else ("",)
+    return Q(location__city__in=[name + suffix for suffix in suffixes])
