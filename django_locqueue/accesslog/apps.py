@@ -10,3 +10,4 @@ class AccessLogConfig(AppConfig):
 
     def ready(self) -> None:
         from django_locqueue.accesslog import checks  # noqa: F401 - registers the system checks
+        from django_locqueue.accesslog.geo import checks as geo_checks  # noqa: F401 - and those of its providers

@@ -1,9 +1,6 @@
 """Where addresses are: reserved ones, ip2region's files, and the chain of providers."""
 
-import os
-import random
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import ip_address
 
@@ -218,37 +215,6 @@ def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, junk, 
     path.write_bytes(data)
     with suppress(GeoError):
         Xdb({4: path}).lookup(ip_address(number))
-
-
-def test_i12_a_file_that_was_replaced_is_opened_again(v2, tmp_path):
-    xdb = Xdb({4: v2})
-    assert place_of(xdb, "49.65.250.1").city == "南京"
-    build_xdb(tmp_path / "new", 2, 4, [("49.65.250.0", "49.65.250.255", "中国|0|江苏省|无锡市|电信")]).replace(v2)
-    assert place_of(xdb, "49.65.250.1").city == "无锡"
-
-
-def many_addresses():
-    rng = random.Random(7)
-    return [ip_address(f"49.65.{rng.randrange(256)}.{rng.randrange(256)}") for _ in range(5000)]
-
-
-def test_i12_threads_share_a_reader(v2):
-    xdb, addresses = Xdb({4: v2}), many_addresses()
-    serial = [xdb.lookup(address) for address in addresses]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(xdb.lookup, addresses)) == serial
-
-
-def test_i12_forked_processes_share_a_reader(v2):
-    xdb, addresses = Xdb({4: v2}), many_addresses()
-    serial = [xdb.lookup(address) for address in addresses]
-    children = []
-    for _ in range(4):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0 if [xdb.lookup(address) for address in addresses] == serial else 1)
-        children.append(pid)
-    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 4
 
 
 # The chain

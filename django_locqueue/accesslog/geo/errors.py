@@ -13,6 +13,15 @@ class GeoError(Exception):
         self.retry_after = retry_after
 
 
+class NotInstalled(GeoError):
+    """A package that the provider needs is missing."""
+
+    def __init__(self, what: str, extra: str = "geo") -> None:
+        self.what = what
+        self.remedy = f"Run: pip install 'django-locqueue[{extra}]'."
+        super().__init__(f"{what} {self.remedy}")
+
+
 class Transient(GeoError):
     """It went wrong this time: no connection, too slow, a fault of the server, an answer that cannot be read."""
 

@@ -36,9 +36,9 @@ class Provider(ABC):
     offline = True  # it answers from this machine, in microseconds
     batch_size = 1  # most addresses in one call
     interval = 0.0  # least seconds between two calls, over all workers
+    is_packaged = False  # its data came with a package: only another release has newer ones
     families: frozenset[int] = frozenset({4, 6})  # IP versions
     countries: frozenset[str] | None = None  # the only ones it knows, as ISO codes; None: the world
-    attribution: Attribution | None = None
 
     @abstractmethod
     def lookup_many(self, addresses: Sequence[IPAddress]) -> Answers:
@@ -53,14 +53,17 @@ class Provider(ABC):
             return False
         return self.countries is None or not country_code or country_code in self.countries
 
-    def built(self) -> datetime.date | None:
-        """Return the day of the data; None if they have none, as those of a service. Raises :class:`GeoError`."""
-        return None
+    def attributions(self) -> Sequence[Attribution]:
+        """Return who wants to be named where the places are shown. Raises :class:`GeoError`."""
+        return ()
+
+    def built(self) -> Sequence[datetime.date]:
+        """Return the day of each file of data; nothing for a service. Raises :class:`GeoError` if one is damaged."""
+        return ()
 
     def version(self) -> str:
-        """Return what changes when better data are there, at most 64 characters. Raises :class:`GeoError`."""
-        day = self.built()
-        return day.isoformat() if day else ""
+        """Return what is another when there are other data, of at most 64 characters. Raises :class:`GeoError`."""
+        return " ".join(sorted({day.isoformat() for day in self.built()}))[-64:]
 
 
 class OfflineProvider(Provider):

@@ -1,7 +1,6 @@
 """Makes providers of what stands in ``PROVIDERS``: a name, or ``{"provider": name or dotted path, **options}``."""
 
 import difflib
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,17 +14,23 @@ _here = "django_locqueue.accesslog.geo"
 BUILT_IN: Mapping[str, str] = {
     "reserved": f"{_here}.reserved.Reserved",
     "xdb": f"{_here}.xdb.Xdb",
+    "mmdb": f"{_here}.mmdb.Mmdb",
     "iptocc": f"{_here}.iptocc.Iptocc",
+    "ip-api": f"{_here}.ip_api.IpApi",
+    "ipinfo": f"{_here}.ipinfo.Ipinfo",
+    "amap": f"{_here}.amap.Amap",
+    "baidu": f"{_here}.baidu.Baidu",
+    "tencent": f"{_here}.tencent.Tencent",
+    "http": f"{_here}.http_provider.HttpProvider",
+    "dummy": f"{_here}.dummy.Dummy",
 }
 
 
-def provider_name(entry: Any) -> str:
-    """Return the name or path of an entry, for messages: an entry as a whole may hold a key."""
-    return str(entry.get("provider", "")) if isinstance(entry, Mapping) else str(entry)
-
-
 def make(entry: Any) -> Provider:
-    """Return the provider of an entry. Raises :class:`GeoError` if there is none, or it does not take the options."""
+    """Return the provider of an entry. Raises :class:`GeoError` if there is none, or it does not take the options.
+
+    No message shows the entry: it may hold a key.
+    """
     options = dict(entry) if isinstance(entry, Mapping) else {"provider": entry}
     path = options.pop("provider", None)
     if not isinstance(path, str) or not path:
@@ -35,13 +40,11 @@ def make(entry: Any) -> Provider:
         suggestion = f" Did you mean {close[0]!r}?" if close else ""
         raise GeoError(f"There is no provider {path!r}; there are {', '.join(BUILT_IN)}.{suggestion}")
     try:
-        factory = import_string(BUILT_IN.get(path, path))
-        inspect.signature(factory).bind(**options)
+        provider = import_string(BUILT_IN.get(path, path))(**options)
     except ImportError as error:
-        raise GeoError(f"The provider {path!r} cannot be imported: {error}") from error
-    except TypeError as error:
-        raise GeoError(f"The provider {path!r}: {error}.") from error
-    provider = factory(**options)
+        raise GeoError(f"The provider {path!r} cannot be imported: {error}.") from error
+    except (TypeError, ValueError) as error:
+        raise GeoError(f"The provider {path!r} does not take its options: {error}.") from error
     if not isinstance(provider, Provider):
         raise GeoError(f"{path!r} makes {type(provider).__name__}, expected a subclass of {Provider.__qualname__}.")
     return provider

