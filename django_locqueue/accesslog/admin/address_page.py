@@ -20,11 +20,12 @@ from django_locqueue.accesslog.admin.charts import Chart, Column, Rank, Ranking,
 from django_locqueue.accesslog.admin.columns import place_text
 from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.programs import program
-from django_locqueue.accesslog.admin.shown import local, may_see_full_ip, visible
+from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
 from django_locqueue.admin.strip import Strip
 
@@ -110,7 +111,9 @@ def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:
         for row in rows:
             counts[key(row)] += row.weight
         ranks = [
-            Rank(label(found), hits, total, f"{rows_url}&{urlencode({condition: found})}" if condition and found else "")
+            Rank(
+                label(found), hits, total, f"{rows_url}&{urlencode({condition: found})}" if condition and found else ""
+            )
             for found, hits in counts.most_common(FEW)
         ]
         return Ranking(heading, heading, ranks)
@@ -118,7 +121,9 @@ def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:
     return [
         ranking(_("Path"), lambda row: row.path, visible, "path_is"),
         ranking(_("Status"), lambda row: row.status, str),
-        ranking(_("User"), lambda row: row.user_id, lambda key: names.get(key, f"#{key}") if key else _("not signed in")),
+        ranking(
+            _("User"), lambda row: row.user_id, lambda key: names.get(key, f"#{key}") if key else _("not signed in")
+        ),
         ranking(_("Agent"), lambda row: program(row.user_agent), lambda text: visible(text) or "–"),
     ]
 

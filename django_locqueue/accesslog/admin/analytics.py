@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -63,7 +62,9 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
             "opts": model_admin.opts,
             "list_url": links.list_url,
             "list_name": model_admin.opts.verbose_name_plural,
-            "periods": [(label, asked.link(period=name), name == asked.period) for name, (_h, label) in PERIODS.items()],
+            "periods": [
+                (label, asked.link(period=name), name == asked.period) for name, (_h, label) in PERIODS.items()
+            ],
             "compare_label": COMPARE_LABELS[asked.period],
             "compare_url": asked.link(compare="no" if compare else "yes"),
             "is_compared": compare,
@@ -121,9 +122,7 @@ def cards(found: Overview, links: LogLinks) -> list[Card]:
     ]
 
 
-def hours_chart(
-    hours: Sequence[Hour], before: Sequence[Hour] | None, now: datetime.datetime, links: LogLinks
-) -> Chart:
+def hours_chart(hours: Sequence[Hour], before: Sequence[Hour] | None, now: datetime.datetime, links: LogLinks) -> Chart:
     """Return a bar for each hour, or for each day if those would be too many; days are the project's."""
     daily = len(hours) > HOURLY_UP_TO
     pairs = list(zip(hours, before or [None] * len(hours), strict=True))

@@ -9,8 +9,9 @@ from django.utils.http import urlencode
 
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.log_links import stamp
-from django_locqueue.accesslog.admin.shown import local, may_see_full_ip, visible
+from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.task_base import WIDE_COLUMNS
@@ -47,7 +48,7 @@ def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str
 
 
 def _tasks(admin_site: Any, request: HttpRequest, row: AccessLog) -> list[TaskLine]:
-    ids = [int(text) for text in row.task_ids.split(",") if text.isascii() and text.isdecimal()]
+    ids = [int(text) for text in getattr(row, "task_ids", "").split(",") if text.isascii() and text.isdecimal()]
     if not ids or not request.user.has_perm("locqueue.view_task"):
         return []
     found = Task.objects.defer(*WIDE_COLUMNS).in_bulk(ids)

@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.read_only import EMPTY
-from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, second, visible
+from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, second
 from django_locqueue.accesslog.models import AccessLog, Location
+from django_locqueue.accesslog.visible import visible
 
 
 class AccessLogColumns:

@@ -16,8 +16,8 @@ def data_note() -> dict[str, Any]:
 
 def _sources(provider: Provider) -> list[dict[str, str]]:
     try:
-        day = provider.built()
-        date = f" {day:%Y-%m}" if day else ""
+        days = provider.built()
+        date = f" {min(days):%Y-%m}" if days else ""
         return [{"text": f"{each.text}{date}", "url": each.url} for each in provider.attributions()]
     except GeoError:  # out of order, so nothing of it is shown
         return []

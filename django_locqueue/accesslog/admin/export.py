@@ -9,8 +9,9 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, StreamingHttpResponse
 
 from django_locqueue.accesslog.admin.changelist import NEWEST
-from django_locqueue.accesslog.admin.shown import local, masked, may_see_full_ip, visible
+from django_locqueue.accesslog.admin.shown import local, masked, may_see_full_ip
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import orderings
 
 MOST_ROWS = 50_000  # more is for `manage.py accesslog export`, which holds up no web process

@@ -15,9 +15,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.accesslog.admin.shown import second, visible
+from django_locqueue.accesslog.admin.shown import second
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.result import Precision
+from django_locqueue.accesslog.visible import visible
 
 Choices = Sequence[tuple[str, Any]]
 
@@ -191,7 +192,7 @@ def moment_of(text: str) -> datetime.datetime:
     """
     try:
         moment = datetime.datetime.fromisoformat(text)
-        if settings.USE_TZ == timezone.is_aware(moment):
+        if timezone.is_aware(moment) == settings.USE_TZ:
             return moment
         return timezone.make_aware(moment) if settings.USE_TZ else timezone.make_naive(moment)
     except (ValueError, OverflowError) as error:

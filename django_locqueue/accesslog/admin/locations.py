@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.filters import PrecisionFilter
 from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
-from django_locqueue.accesslog.admin.shown import visible
 from django_locqueue.accesslog.models import Location
+from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
 
 

@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.filters import AskedFilter
-from django_locqueue.accesslog.admin.shown import visible
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
 from django_locqueue.accesslog.analytics.provinces import CHINA, spellings_of
+from django_locqueue.accesslog.visible import visible
 
 COUNTRIES_OFFERED = 12
 COUNTED_HOURS = 7 * 24

@@ -13,10 +13,11 @@ from django_locqueue.accesslog.admin.charts import Rank, Ranking
 from django_locqueue.accesslog.admin.columns import address_url
 from django_locqueue.accesslog.admin.log_links import LogLinks
 from django_locqueue.accesslog.admin.numbers import percent
-from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, visible
+from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
 from django_locqueue.accesslog.analytics.reading import Dimension, Entry, Table
+from django_locqueue.accesslog.visible import visible
 
 MANY, FEW = 10, 8
 COLOURS = {"2": "ok", "3": "quiet", "4": "warn", "5": "err"}
@@ -25,9 +26,7 @@ COLOURS = {"2": "ok", "3": "quiet", "4": "warn", "5": "err"}
 class Rankings:
     """Read by the template, each by its own two queries."""
 
-    def __init__(
-        self, request: HttpRequest, model_admin: Any, asked: Asked, period: Period, links: LogLinks
-    ) -> None:
+    def __init__(self, request: HttpRequest, model_admin: Any, asked: Asked, period: Period, links: LogLinks) -> None:
         self.admin_site = model_admin.admin_site
         self.full_ip = may_see_full_ip(request)
         self.asked = asked
@@ -37,15 +36,14 @@ class Rankings:
     @cached_property
     def status(self) -> Ranking:
         table = self._top(Dimension.STATUS)
-        return Ranking(
-            _("Status"), _("Status"), self._ranks(table, sorted(table.entries, key=lambda entry: entry.key))
-        )
+        return Ranking(_("Status"), _("Status"), self._ranks(table, sorted(table.entries, key=lambda entry: entry.key)))
 
     @cached_property
     def places(self) -> list[Ranking]:
         """Countries; the provinces of one of them; cities of that country or of one of its provinces; operators."""
         into, named = self._country()
-        province = self.asked.province if self.asked.province.startswith(into + keys.SEPARATOR) else ""
+        asked = self.asked.province
+        province = asked if into and asked.startswith(into + keys.SEPARATOR) else ""
         provinces = self._top(Dimension.PROVINCE, limit=MANY, within=into)
         cities = self._top(Dimension.CITY, limit=MANY, within=province or into)
         return [
@@ -63,7 +61,10 @@ class Rankings:
                 note=named,
             ),
             Ranking(
-                _("City"), _("City"), self._ranks(cities), note=keys.label(Dimension.PROVINCE, province) if province else named
+                _("City"),
+                _("City"),
+                self._ranks(cities),
+                note=visible(province.rpartition(keys.SEPARATOR)[2]) if province else named,
             ),
             Ranking(_("Network operator"), _("Network operator"), self._ranks(self._top(Dimension.ISP))),
         ]

@@ -2,7 +2,6 @@
 
 import datetime
 import ipaddress
-import unicodedata
 from typing import Any
 
 from django.utils import timezone
@@ -25,15 +24,6 @@ def masked(ip: str) -> str:
     """Return ``203.0.113.•`` or ``2001:db8:1::•``: what is personal in an address is its end."""
     network = ipaddress.ip_network(network_prefix(ip, 24, 48))
     return str(network.network_address).removesuffix("0" if network.version == 4 else "") + "•"
-
-
-def visible(text: str) -> str:
-    """Return the text with control and direction characters written out, so that no line can pose as another."""
-    if text.isprintable():
-        return text
-    return "".join(
-        f"\\u{ord(char):04x}" if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Cs") else char for char in text
-    )
 
 
 def local(moment: datetime.datetime) -> datetime.datetime:

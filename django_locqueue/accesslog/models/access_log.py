@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog import hit
 from django_locqueue.accesslog.models.location import Location
+from django_locqueue.accesslog.visible import visible
 
 
 class AccessLog(models.Model):
@@ -70,7 +71,7 @@ class AccessLog(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.method} {self.path} {self.status}"
+        return visible(f"{self.method} {self.path} {self.status}")
 
     @property
     def prefix(self) -> str | None:

@@ -22,7 +22,7 @@ HARMFUL = ("<script>alert", "<img src=x", "<svg/onload", ">14<", 'href="javascri
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_no_page_runs_what_a_visitor_sent(admin_client: Client, evil: str) -> None:
-    place: dict[str, Any] = {name: evil for name in ("country", "province", "city", "district", "isp")}
+    place: dict[str, Any] = dict.fromkeys(("country", "province", "city", "district", "isp"), evil)
     located("49.65.250.0/24", **place)
     row = entry(
         method=evil[:16],

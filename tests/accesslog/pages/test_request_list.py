@@ -9,10 +9,10 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils import timezone, translation
 
-from django_locqueue.accesslog.admin.changelist import LogChangeList
-from django_locqueue.accesslog.admin.shown import masked, visible
-from django_locqueue.accesslog.models import AccessLog, Location
-from tests.accesslog.pages.rows import LIST, entry, html_of, located, minutes_ago, shown, ticked
+from django_locqueue.accesslog.admin.shown import masked
+from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.visible import visible
+from tests.accesslog.pages.rows import LIST, entry, html_of, located, shown, ticked
 
 pytestmark = pytest.mark.django_db
 
@@ -221,5 +221,3 @@ def test_the_log_speaks_chinese(admin_client, place):
     html = html_of(admin_client, LIST, **{"accept-language": "zh-hans"})
     for text in ("访问日志", "IP 属地（估算）", "状态码", "用时", "最近 24 小时"):
         assert text in html
-
-
