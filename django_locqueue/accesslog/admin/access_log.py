@@ -58,26 +58,24 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     sortable_by = ()
     search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
     search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
-    fieldsets = (
+    parts: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             None,
-            {
-                "fields": (
-                    "moment",
-                    "request_line",
-                    "host_text",
-                    "status_text",
-                    "took",
-                    "size",
-                    "streaming",
-                    "action_text",
-                    "route_text",
-                    "referrer",
-                    "request_id",
-                )
-            },
+            (
+                "moment",
+                "request_line",
+                "host_text",
+                "status_text",
+                "took",
+                "size",
+                "streaming",
+                "action_text",
+                "route_text",
+                "referrer",
+                "request_id",
+            ),
         ),
-        (_("Visitor"), {"fields": ("address", "place", "network", "who", "is_bot", "agent", "visitor_text")}),
+        (_("Visitor"), ("address", "place", "network", "who", "is_bot", "agent", "visitor_text")),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessLog]:
@@ -97,10 +95,10 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
         return allowed_columns(self.list_display, request)
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return [(name, {"fields": allowed_columns(found["fields"], request)}) for name, found in self.fieldsets]
+        return [(name, {"fields": allowed_columns(fields, request)}) for name, fields in self.parts]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        return [name for _name, found in self.get_fieldsets(request, obj) for name in found["fields"]]
+        return [name for _part, fields in self.parts for name in allowed_columns(fields, request)]
 
     # -- pages
 

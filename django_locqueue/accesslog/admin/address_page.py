@@ -49,7 +49,7 @@ def address_page(model_admin: Any, request: HttpRequest, ip: str) -> Any:
     list_url = reverse("admin:locqueue_accesslog_accesslog_changelist", current_app=site.name)
     rows = rows_of(address, prefix)
     location = Location.objects.filter(pk=prefix).first()
-    request.current_app = site.name  # type: ignore[attr-defined]
+    request.current_app = site.name
     return TemplateResponse(
         request,
         "admin/locqueue_accesslog/address_page.html",
@@ -104,16 +104,14 @@ def hours_chart(rows: Iterable[Any], now: datetime.datetime) -> Chart:
 def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:
     """Return what it asked for most, with what outcome, as whom, and with which programs."""
     total = sum(row.weight for row in rows)
-    names = _user_names(row.user_id for row in rows)
+    names = {None: _("not signed in"), **_user_names(row.user_id for row in rows)}
 
     def ranking(heading: str, key: Callable[[Any], Any], label: Callable[[Any], str], condition: str = "") -> Ranking:
         counts: Counter[Any] = Counter()
         for row in rows:
             counts[key(row)] += row.weight
         ranks = [
-            Rank(
-                label(found), hits, total, f"{rows_url}&{urlencode({condition: found})}" if condition and found else ""
-            )
+            Rank(label(found), hits, total, f"{rows_url}&{urlencode({condition: found})}" if condition else "")
             for found, hits in counts.most_common(FEW)
         ]
         return Ranking(heading, heading, ranks)
@@ -121,9 +119,7 @@ def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:
     return [
         ranking(_("Path"), lambda row: row.path, visible, "path_is"),
         ranking(_("Status"), lambda row: row.status, str),
-        ranking(
-            _("User"), lambda row: row.user_id, lambda key: names.get(key, f"#{key}") if key else _("not signed in")
-        ),
+        ranking(_("User"), lambda row: row.user_id, lambda key: names.get(key, f"#{key}")),
         ranking(_("Agent"), lambda row: program(row.user_agent), lambda text: visible(text) or "–"),
     ]
 

@@ -52,7 +52,7 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
     found = reading.overview(period, now, bots=bots, compare=compare)
     before = reading.overview(period.before, now, bots=bots, compare=False).hours if compare else None
     links = LogLinks(model_admin.admin_site, period.start, period.end, bots=bots)
-    request.current_app = model_admin.admin_site.name  # type: ignore[attr-defined]
+    request.current_app = model_admin.admin_site.name
     return TemplateResponse(
         request,
         "admin/locqueue_accesslog/analytics.html",
@@ -125,7 +125,8 @@ def cards(found: Overview, links: LogLinks) -> list[Card]:
 def hours_chart(hours: Sequence[Hour], before: Sequence[Hour] | None, now: datetime.datetime, links: LogLinks) -> Chart:
     """Return a bar for each hour, or for each day if those would be too many; days are the project's."""
     daily = len(hours) > HOURLY_UP_TO
-    pairs = list(zip(hours, before or [None] * len(hours), strict=True))
+    earlier_hours: Sequence[Hour | None] = before or [None] * len(hours)
+    pairs = list(zip(hours, earlier_hours, strict=True))
     columns = []
     for _start, group in groupby(pairs, key=lambda pair: local(pair[0].start).date() if daily else pair[0].start):
         found = list(group)

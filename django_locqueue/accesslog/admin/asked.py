@@ -24,7 +24,7 @@ class Asked:
     @classmethod
     def by(cls, query: QueryDict) -> "Asked":
         """Read the address; what it does not say, or says wrongly, is as by default."""
-        given = {each.name: query[each.name].replace("\x00", "") for each in fields(cls) if each.name in query}
+        given = {each.name: str(query[each.name]).replace("\x00", "") for each in fields(cls) if each.name in query}
         return cls(**{name: value[:LONGEST] for name, value in given.items() if value in CHOICES.get(name, (value,))})
 
     @property

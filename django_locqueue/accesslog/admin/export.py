@@ -49,7 +49,7 @@ class Echo:
 
 
 def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpResponse:
-    """Return the newest ``MOST_ROWS`` rows of the list that the address asks for. Raises BadRequest for a bad filter."""
+    """Return the newest ``MOST_ROWS`` rows of the list that the address asks for. Raises BadRequest for a bad one."""
     try:
         rows = model_admin.get_changelist_instance(request).queryset
     except IncorrectLookupParameters as error:

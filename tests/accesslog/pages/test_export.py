@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def exported(client: Client, query: str = "") -> list[dict[str, str]]:
-    response = client.get(EXPORT + query)
+    response: Any = client.get(EXPORT + query)
     assert response.status_code == 200
     text = b"".join(response.streaming_content).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
