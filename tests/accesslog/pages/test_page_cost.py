@@ -37,19 +37,19 @@ def change_list(query: str) -> Any:
 @pytest.fixture
 def few(place: Any) -> None:
     for number in range(3):
-        entry(time=minutes_ago(number))
+        entry(time=minutes_ago(number), status=500)
     count_all()
 
 
 def fill(number: int) -> None:
-    """Store that many more requests, from many networks and over a week, and count them."""
+    """Store that many more requests, from many networks and over half a day, and count them."""
     now = timezone.now()
     for n in range(50):
         located(f"10.0.{n}.0/24", country_code="CN", country="中国", province=f"p{n % 30}", city=f"c{n}")
     rows = (
         unsaved(
             1000 + n,
-            time=now - datetime.timedelta(seconds=n * 7 * 86_400 / number),
+            time=now - datetime.timedelta(seconds=1 + n * 12 * 3600 / number),
             ip=f"10.0.{n % 50}.{n % 250}" if n % 2 else "49.65.250.135",
             location_id=f"10.0.{n % 50}.0/24" if n % 2 else "49.65.250.0/24",
             path=f"/{n % 300}",
@@ -77,7 +77,7 @@ def test_at_a_hundred_thousand_requests_no_page_takes_more(admin_client: Client,
     fill(100_000)
     assert {page: len(queries_of(admin_client, page)) for page in PAGES} == with_few
     assert change_list("?status_class=5").window_is_full
-    assert change_list("?status_class=5").paginator.count == 100  # of the newest ten thousand
+    assert 100 <= change_list("?status_class=5").paginator.count <= 103  # of the newest ten thousand
     assert change_list("").paginator.is_capped
 
 
