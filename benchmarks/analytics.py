@@ -1,7 +1,7 @@
 """What the analytics of a month cost: counting an hour of the log, and reading a page's numbers from the counts.
 
-PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, in both of which
-a few are many. The page's numbers are the overview, compared with the period before, and eight tables.
+PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, of both
+of which a few are most of the traffic. A page's numbers are the overview, with the period before, and eight tables.
 """
 
 import json
@@ -30,7 +30,8 @@ INSERT INTO locqueue_accesslog_accesslog
 SELECT md5(n::text), now() - interval '30 days' * (n / %(requests)s::float), ('49.65.' || net || '.' || host)::inet,
        '49.65.' || net || '.0/24', 'GET', 'example.com', '/products/' || floor(2000 * power(random(), 3)), 'product',
        'products/<int:pk>', (ARRAY[200,200,200,200,200,200,301,404,500])[1 + floor(random() * 9)],
-       exp(random() * 6), random() < 0.2, 'Mozilla/5.0', (ARRAY['', '', 'https://www.baidu.com/s'])[1 + floor(random() * 3)],
+       exp(random() * 6), random() < 0.2, 'Mozilla/5.0',
+       (ARRAY['', '', 'https://www.baidu.com/s'])[1 + floor(random() * 3)],
        false, 1, '', ''
   FROM (SELECT n, floor(100 * power(random(), 2))::int AS net, floor(250 * power(random(), 2))::int AS host
           FROM generate_series(1, %(requests)s) AS n) AS visits

@@ -16,8 +16,8 @@ from django_locqueue.accesslog.models import AccessLog, HourlyStat
 Dimension = HourlyStat.Dimension
 
 HOURS = 24
-SIDE_BY_SIDE = 100  # columns that two tables take
-LONGEST_LABEL = 28
+SIDE_BY_SIDE = 108  # columns that two tables take
+LONGEST_LABEL = 24
 
 
 def print_analytics(console: Console, missing: list[str]) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 from django.db import router, transaction
 from django.db.models import F, Max, Q, QuerySet, Sum
 
-from django_locqueue.accesslog.analytics import histogram, places, sketch
+from django_locqueue.accesslog.analytics import places, sketch
 from django_locqueue.accesslog.analytics.exact import Exact
+from django_locqueue.accesslog.analytics.histogram import ClassOf
 from django_locqueue.accesslog.analytics.keys import UNKNOWN
 from django_locqueue.accesslog.analytics.period import HOUR
 from django_locqueue.accesslog.analytics.referring import referring_site
@@ -72,9 +73,9 @@ def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Iterable[i
 
 
 def _grouped(log: "QuerySet[AccessLog]", *columns: Any) -> Iterator[Any]:
-    """Give the columns of each group, then ``is_bot``, the class of duration, hits, errors, the sum in ms, the longest."""
+    """Give the columns of each group, then ``is_bot``, the class of duration, hits, errors, total and longest ms."""
     names = {f"column_{number}": column for number, column in enumerate(columns)}
-    groups = log.annotate(**names, duration_class=histogram.class_in_sql("duration_ms"))
+    groups = log.annotate(**names, duration_class=ClassOf("duration_ms"))
     return iter(
         groups.values_list(*names, "is_bot", "duration_class").annotate(
             hits=Sum("weight"),
@@ -93,10 +94,10 @@ def _add(tallies: Tallies, key: str, group: Any) -> None:
 def _visitors(log: "QuerySet[AccessLog]", addresses: Tallies) -> dict[bool, set[str]]:
     """Return who was there: addresses, and of requests that were stored without one what stands for the visitor."""
     found: dict[bool, set[str]] = {False: set(), True: set()}
-    for ip, is_bot in addresses.keys():
+    for ip, is_bot in addresses:
         if ip != UNKNOWN:
             found[is_bot].add(ip)
-    if any(ip == UNKNOWN for ip, _is_bot in addresses.keys()):
+    if any(ip == UNKNOWN for ip, _is_bot in addresses):
         nameless = log.filter(ip=None).exclude(visitor="").values_list("visitor", "is_bot").distinct()
         for visitor, is_bot in nameless:
             found[is_bot].add(visitor)

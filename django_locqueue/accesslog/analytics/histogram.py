@@ -8,8 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from math import sqrt
 
-from django.db.models import Case, IntegerField, Value, When
-from django.db.models.expressions import Combinable
+from django.db.models import Func, IntegerField
 
 _E12 = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)
 
@@ -24,17 +23,19 @@ def class_of(duration_ms: float) -> int:
     return bisect_left(BOUNDS, duration_ms)
 
 
-def class_in_sql(column: str) -> Combinable:
-    """Return ``class_of`` as an expression: a binary search that no database has as a function, so nested CASEs."""
-    return _search(column, 0, len(BOUNDS))
-
-
-def _search(column: str, low: int, high: int) -> Combinable:
+def _search(low: int, high: int) -> str:
     if low == high:
-        return Value(low, output_field=IntegerField())
+        return str(low)
     middle = (low + high) // 2
-    condition = When(**{f"{column}__lte": BOUNDS[middle]}, then=_search(column, low, middle))
-    return Case(condition, default=_search(column, middle + 1, high), output_field=IntegerField())
+    below, above = _search(low, middle), _search(middle + 1, high)
+    return f"CASE WHEN %(expressions)s <= {BOUNDS[middle]!r} THEN {below} ELSE {above} END"
+
+
+class ClassOf(Func):
+    """``class_of`` a column. A binary search, made once: of Case objects it would take longer than some queries."""
+
+    template = _search(0, len(BOUNDS))
+    output_field = IntegerField()
 
 
 def merged(histograms: Iterable[Histogram]) -> dict[str, int]:

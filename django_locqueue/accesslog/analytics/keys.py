@@ -20,7 +20,7 @@ def joined(*parts: str) -> str:
 
 
 def country_of(key: str) -> str:
-    """Return what stands for the country in the keys of its provinces: of ``CN|中国`` the code, of ``|Утопия`` the name."""
+    """Return what begins the keys of a country's provinces: of ``CN|中国`` the code, of ``|Утопия`` the name."""
     code, _separator, name = key.partition(SEPARATOR)
     return code or name
 

@@ -52,7 +52,7 @@ class Totals:
     """
 
     figures: Figures = Figures()
-    visitors: Distinct = Distinct(0, is_exact=True)
+    visitors: Distinct = sketch.NONE
     bots: int = 0
     everything: int = 0
 
@@ -73,7 +73,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The hours of a period that are over, and the same of the period before: the running one would look like a loss."""
+    """The hours of a period that are over, and the same of the period before. The running one would be a loss."""
 
     now: Totals
     before: Totals
@@ -184,12 +184,16 @@ def _counted(dimension: str, period: Period, *, bots: bool = True) -> "QuerySet[
 
 
 def _groups(rows: "QuerySet[HourlyStat]", most: int) -> list[_Group]:
-    sums = rows.annotate(exact_key=Exact("key")).values_list("exact_key").annotate(
-        all_hits=Sum("hits"),
-        all_errors=Sum("errors"),
-        all_ms=Sum("total_ms"),
-        longest=Max("longest_ms"),
-        everything=Window(_SumOfSums(F("all_hits"), output_field=BigIntegerField())),
+    sums = (
+        rows.annotate(exact_key=Exact("key"))
+        .values_list("exact_key")
+        .annotate(
+            all_hits=Sum("hits"),
+            all_errors=Sum("errors"),
+            all_ms=Sum("total_ms"),
+            longest=Max("longest_ms"),
+            everything=Window(_SumOfSums(F("all_hits"), output_field=BigIntegerField())),
+        )
     )
     return [
         _Group(key, int(hits), int(errors), total_ms, longest_ms, int(everything))  # some drivers sum up to decimals
@@ -220,7 +224,7 @@ def _table(dimension: str, rows: "QuerySet[HourlyStat]", groups: list[_Group], l
 
 
 def _named_countries(groups: Iterable[_Group]) -> dict[str, str]:
-    """Return the names of the countries, in the order of the groups: of several spellings, that of the most requests."""
+    """Return the names of the countries, in the order of the groups; of several spellings that of most requests."""
     names: dict[str, str] = {}
     for group in groups:
         names.setdefault(keys.country_of(group.key), keys.label(Dimension.COUNTRY, group.key))
@@ -277,9 +281,7 @@ def _hours(rows: Iterable[HourlyStat], period: Period, *, bots: bool) -> list[Ho
     return [Hour(start, hits[start], errors[start]) for start in period.hours()]
 
 
-def _comparison(
-    rows: Sequence[HourlyStat], period: Period, now: datetime.datetime, *, bots: bool
-) -> Comparison | None:
+def _comparison(rows: Sequence[HourlyStat], period: Period, now: datetime.datetime, *, bots: bool) -> Comparison | None:
     over = min(period.end, hour_of(now))  # where the hour that is running begins
     if over <= period.start:
         return None

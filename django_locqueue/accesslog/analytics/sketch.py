@@ -1,8 +1,8 @@
 """How many different addresses there were, of hours that can be united: k minimum values.
 
-Each address is hashed to 64 bits, evenly; a sketch holds the ``K`` smallest of the hashes. Below ``K`` it holds all, and
-the count is exact. Above, the greatest that it holds says how thickly the hashes lie: the count is right to 3 % in two
-cases of three, to 9 % in practically all (the standard error is 1 / sqrt(K - 2)).
+Each address is hashed to 64 bits, evenly; a sketch holds the ``K`` smallest of the hashes. Below ``K`` it holds all,
+and the count is exact. Above, the greatest that it holds says how thickly the hashes lie: the count is right to 3 % in
+two cases of three, to 9 % in practically all (the standard error is 1 / sqrt(K - 2)).
 
 Bar-Yossef, Jayram, Kumar, Sivakumar, Trevisan: Counting Distinct Elements in a Data Stream (2002).
 """
@@ -29,17 +29,18 @@ class Distinct:
     is_exact: bool
 
 
+NONE = Distinct(0, is_exact=True)
+
+
 def sketch_of(things: Iterable[str]) -> bytes:
     """Return the sketch: at most 8 KB. Things that occur twice count once."""
     key = _key()
     digest = hashlib.blake2b
-    hashes = {
-        int.from_bytes(digest(thing.encode(), digest_size=8, key=key).digest(), "little") for thing in things
-    }
+    hashes = {int.from_bytes(digest(thing.encode(), digest_size=8, key=key).digest(), "little") for thing in things}
     return _packed(hashes)
 
 
-def united(sketches: Iterable[bytes]) -> bytes:
+def united(sketches: Iterable[bytes | memoryview]) -> bytes:
     """Return the sketch of all that is in any of them."""
     smallest: set[int] = set()
     limit = _HASHES
@@ -71,7 +72,7 @@ def _packed(hashes: Iterable[int]) -> bytes:
     return _little_endian(numbers).tobytes()
 
 
-def _unpacked(sketch: bytes) -> "array[int]":
+def _unpacked(sketch: bytes | memoryview) -> "array[int]":
     numbers = array("Q")
     numbers.frombytes(bytes(sketch))  # some drivers give a memoryview
     return _little_endian(numbers)

@@ -12,11 +12,9 @@ from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
 
 Dimension = HourlyStat.Dimension
 
-DELETED_AT_ONCE = 5000
-
 
 def mark_stale(moments: Iterable[datetime.datetime]) -> None:
-    """Have the hours of these moments counted again. One statement, however many they are (up to thousands of hours)."""
+    """Have the hours of these moments counted again. One statement, however many moments of an hour there are."""
     hours = sorted({hour_of(moment) for moment in moments})
     StaleHour.objects.using(router.db_for_write(StaleHour)).bulk_create([StaleHour(hour=hour) for hour in hours])
 
@@ -29,13 +27,6 @@ def mark_visits_from(prefixes: Iterable[str]) -> None:
 
 
 def close_hours(before: datetime.datetime) -> None:
-    """Make the counts of the hours before this moment final, since their log is about to be pruned.
-
-    An hour that began before it and is not over is closed too: what is left of its log is not all of it. With the log
-    go the addresses, which are counted only to be looked up in it.
-    """
+    """Make the counts of the hours that began before this moment final, since their log is about to be pruned."""
     stats = HourlyStat.objects.using(router.db_for_write(HourlyStat))
     stats.filter(dimension=Dimension.ALL, hour__lt=before, closed=False).update(closed=True)
-    addresses = stats.filter(dimension=Dimension.IP, hour__lt=before).values_list("pk", flat=True)
-    while batch := list(addresses[:DELETED_AT_ONCE]):
-        stats.filter(pk__in=batch).delete()

@@ -1,7 +1,7 @@
 """The requests of an hour, added up by key."""
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nlargest
 
@@ -48,8 +48,8 @@ class Tallies:
     def __getitem__(self, key: tuple[str, bool]) -> Tally:
         return self._tallies.setdefault(key, Tally())
 
-    def keys(self) -> Iterable[tuple[str, bool]]:
-        return self._tallies.keys()
+    def __iter__(self) -> Iterator[tuple[str, bool]]:
+        return iter(self._tallies)
 
     def rows(self, hour: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
         """Give the rows to be stored: those of the busiest keys, and what is left over as one key."""

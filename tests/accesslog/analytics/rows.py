@@ -35,4 +35,3 @@ def log(*rows: AccessLog) -> None:
 def located(prefix: str = "49.65.250.0/24", **fields: Any) -> Location:
     values: dict[str, Any] = {"state": "located", "country_code": "CN", "country": "中国", "province": "江苏"}
     return Location.objects.create(prefix=prefix, **{**values, **fields})
-

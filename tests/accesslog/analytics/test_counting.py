@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_locqueue.accesslog.analytics import counting, tally
+from django_locqueue.accesslog.analytics import tasks as counting_tasks
 from django_locqueue.accesslog.analytics.counting import count
 from django_locqueue.accesslog.analytics.histogram import class_of
 from django_locqueue.accesslog.analytics.sketch import Distinct, distinct
@@ -43,7 +44,9 @@ random_rows = st.lists(
             "path": st.sampled_from(["/", "/a", "/A", "/á", "/…", "%", "_"]),
             "action": st.sampled_from(["", "home"]),
             "host": st.sampled_from(["example.com", "example.com:8000"]),
-            "referer": st.sampled_from(["", "/a", "https://www.baidu.com/s", "https://baidu.com/", "http://example.com/"]),
+            "referer": st.sampled_from(
+                ["", "/a", "https://www.baidu.com/s", "https://baidu.com/", "http://example.com/"]
+            ),
             "status": st.sampled_from([200, 204, 301, 404, 499, 500, 503]),
             "duration_ms": st.floats(0, 1e6),
             "is_bot": st.booleans(),
@@ -56,7 +59,9 @@ random_rows = st.lists(
 KEY_OF = {
     "all": lambda row: "",
     "status": lambda row: str(row.status)[0],
-    "country": lambda row: {"49.65.250.0/24": "CN|中国", "8.8.8.0/24": "US|美国", "10.0.0.0/24": "-"}.get(row.prefix, ""),
+    "country": lambda row: {"49.65.250.0/24": "CN|中国", "8.8.8.0/24": "US|美国", "10.0.0.0/24": "-"}.get(
+        row.prefix, ""
+    ),
     "province": lambda row: {"49.65.250.0/24": "CN|江苏", "8.8.8.0/24": "US|", "10.0.0.0/24": "-"}.get(row.prefix, ""),
     "city": lambda row: {"49.65.250.0/24": "CN|江苏|", "8.8.8.0/24": "US||", "10.0.0.0/24": "-"}.get(row.prefix, ""),
     "isp": lambda row: {"8.8.8.0/24": "Level3"}.get(row.prefix, ""),
@@ -67,7 +72,7 @@ KEY_OF = {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(rows=random_rows)
 def test_every_number_equals_a_recount_from_the_log(db, rows):
     AccessLog.objects.all().delete()
@@ -78,7 +83,7 @@ def test_every_number_equals_a_recount_from_the_log(db, rows):
     log(*(logged(**fields) for fields in rows))
     found = {(row.dimension, row.key, row.is_bot): row for row in count(HOUR)}
 
-    expected: dict = {}
+    expected = {}
     for row in AccessLog.objects.filter(time__gte=HOUR, time__lt=HOUR + datetime.timedelta(hours=1)):
         for dimension, key_of in KEY_OF.items():
             expected.setdefault((dimension, key_of(row), row.is_bot), []).append(row)
@@ -109,7 +114,7 @@ def test_a_sampled_request_stands_for_as_many_as_its_weight():
 def test_only_the_busiest_keys_have_rows_of_their_own(monkeypatch):
     monkeypatch.setattr(tally, "MOST_KEYS", 2)
     paths = ["/a", "/a", "/a", "/b", "/b", "/c", "/d"]
-    rows = counted(*(logged(path=path) for path in paths), logged(path="/c", is_bot=True, duration_ms=77))
+    rows = counted(*(logged(path=path) for path in paths), logged(path="/e", is_bot=True, duration_ms=77))
     assert stats("path", rows) == {("/a", False): 3, ("/b", False): 2, ("…", False): 2, ("…", True): 1}
 
 
@@ -194,6 +199,22 @@ def test_of_two_workers_that_count_an_hour_at_once_the_later_count_stays():
     assert counting.store(HOUR, new, [first.pk, second.pk])
     assert not counting.store(HOUR, old, [first.pk])
     assert stats("path") == {("/a", False): 1, ("/b", False): 1}
+
+
+def test_the_latest_hours_come_first_also_those_that_become_stale_meanwhile(monkeypatch):
+    order = []
+
+    def count_and_go_on(hour):
+        order.append((HOUR - hour) // datetime.timedelta(hours=1))
+        if len(order) == 1:
+            StaleHour.objects.create(hour=HOUR)
+        return []
+
+    monkeypatch.setattr(counting_tasks, "HOURS_AT_ONCE", 2)
+    monkeypatch.setattr(counting_tasks, "count", count_and_go_on)
+    StaleHour.objects.bulk_create([StaleHour(hour=HOUR - datetime.timedelta(hours=number)) for number in range(5)])
+    assert count_stale_hours() == 6
+    assert order == [0, 1, 0, 2, 3, 4]
 
 
 class Stopping:

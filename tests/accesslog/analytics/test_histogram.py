@@ -1,12 +1,13 @@
 """Durations by class, and what a percentile of them is worth."""
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.analytics.histogram import BOUNDS, class_in_sql, class_of, merged, percentile
+from django_locqueue.accesslog.analytics.histogram import BOUNDS, ClassOf, class_of, merged, percentile
 from django_locqueue.accesslog.models import AccessLog
 from tests.accesslog.analytics.rows import log, logged
 
@@ -22,7 +23,7 @@ def test_classes_end_at_the_numbers_of_the_e12_series():
 
 
 def test_each_class_begins_where_the_one_before_ends():
-    assert all(low < high <= low * 1.26 for low, high in zip(BOUNDS, BOUNDS[1:], strict=False))
+    assert all(low < high <= low * 1.26 for low, high in pairwise(BOUNDS))
 
 
 @given(durations, st.sampled_from([0.5, 0.95, 0.99]))
@@ -50,5 +51,5 @@ def test_of_no_requests_there_is_no_percentile():
 def test_the_database_finds_the_same_classes():
     values = [0.0, 0.05, *BOUNDS, *(math.nextafter(bound, math.inf) for bound in BOUNDS), 1e9]
     log(*(logged(duration_ms=value) for value in values))
-    found = AccessLog.objects.annotate(number=class_in_sql("duration_ms")).values_list("duration_ms", "number")
+    found = AccessLog.objects.annotate(number=ClassOf("duration_ms")).values_list("duration_ms", "number")
     assert sorted(found) == sorted((value, class_of(value)) for value in values)

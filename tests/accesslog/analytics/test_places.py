@@ -68,7 +68,9 @@ def test_china_by_its_name_alone_is_china():
 
 
 def test_cities_are_spelled_alike():
-    assert key("city", province="浙江省", city="杭州市") == key("city", province="Zhejiang", city="杭州") == "CN|浙江|杭州"
+    assert (
+        key("city", province="浙江省", city="杭州市") == key("city", province="Zhejiang", city="杭州") == "CN|浙江|杭州"
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ DAY = Period.last(24, HOUR)
 def filled(request: pytest.FixtureRequest, db: None) -> None:
     if connection.vendor == "mysql":
         pytest.skip("MySQL and MariaDB keep statistics of their own")
-    hours = [HOUR - datetime.timedelta(hours=number) for number in range(1000)]
+    hours = [HOUR - datetime.timedelta(hours=number) for number in range(300)]
     log(*(logged(n, hour=hour, ip=f"49.{n}.{hour.day}.1") for hour in hours for n in range(4)))
     HourlyStat.objects.bulk_create(
         HourlyStat(hour=hour, dimension=dimension, hits=1, errors=0, total_ms=1, longest_ms=1, histogram={"1": 1})

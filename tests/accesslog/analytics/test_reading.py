@@ -74,7 +74,7 @@ random_rows = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
 @given(rows=random_rows, bots=st.booleans())
 def test_every_number_that_is_read_equals_a_recount_from_the_log(db, rows, bots):
     AccessLog.objects.all().delete()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.analytics.sketch import K, Distinct, distinct, sketch_of, united
+from django_locqueue.accesslog.analytics.sketch import Distinct, K, distinct, sketch_of, united
 
 names = st.sets(st.text(max_size=20), max_size=50)
 

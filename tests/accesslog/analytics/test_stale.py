@@ -50,8 +50,8 @@ def counted(*rows):
     count_stale_hours()
 
 
-def hits_by_hour(dimension="all"):
-    return dict(HourlyStat.objects.filter(dimension=dimension).values_list("hour", "hits"))
+def hits_by_hour():
+    return dict(HourlyStat.objects.filter(dimension="all").values_list("hour", "hits"))
 
 
 def test_an_hour_whose_log_is_pruned_is_never_counted_again():
@@ -71,14 +71,6 @@ def test_an_hour_that_is_pruned_from_its_middle_is_closed_too():
     mark_stale([HOUR])
     count_stale_hours()
     assert hits_by_hour() == {HOUR: 2}
-
-
-def test_addresses_are_not_kept_longer_than_the_log(monkeypatch):
-    monkeypatch.setattr("django_locqueue.accesslog.analytics.stale.DELETED_AT_ONCE", 1)
-    counted(logged(), logged(ip="8.8.8.8"), logged(hour=LATER))
-    close_hours(LATER)
-    assert hits_by_hour("ip") == {LATER: 1}
-    assert hits_by_hour("country") == {HOUR: 2, LATER: 1}
 
 
 def test_old_requests_that_are_imported_are_counted():
