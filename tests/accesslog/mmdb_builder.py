@@ -20,7 +20,7 @@ def build_mmdb(
     built: datetime.date = datetime.date(2026, 11, 1),
 ) -> Path:
     """Write a record for each network; return ``path``."""
-    writer = MMDBWriter(ip_version, kind, languages=["en"], ipv4_compatible=ip_version == 6, float_type="f64")
+    writer = MMDBWriter(ip_version, kind, ["en"], "for tests", ipv4_compatible=ip_version == 6)
     for network, record in records.items():
         writer.insert_network(IPSet([network]), dict(record))
     midnight = datetime.datetime.combine(built, datetime.time(), datetime.UTC).timestamp()

@@ -1,11 +1,13 @@
 """A service on this machine that answers what a test tells it to, and remembers when it was asked what."""
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -40,18 +42,27 @@ Answer = Callable[[Call], Reply]
 
 
 class StubApi:
-    """Serves on a free port of loopback while it is entered. ``answer`` may be set to another function at any time."""
+    """Serves on a free port of loopback while it is entered. ``answer`` may be set to another function at any time.
 
-    def __init__(self, answer: Answer | Reply) -> None:
+    ``certificate``: a file with one and its key; with it, it serves HTTPS.
+    """
+
+    def __init__(self, answer: Answer | Reply, certificate: Path | None = None) -> None:
         self.answer: Answer = (lambda call: answer) if isinstance(answer, Reply) else answer
         self.calls: list[Call] = []
         self._closing = threading.Event()
         self._server = _Server(self)
+        self._scheme = "http"
+        if certificate is not None:
+            self._scheme = "https"
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def wait_until_closed(self) -> None:
         self._closing.wait()
@@ -99,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             api.wait_until_closed()
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 - the name that http.server looks for
 
     def log_message(self, *_: Any) -> None:
         """Nothing: the test has the calls."""

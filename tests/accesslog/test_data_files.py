@@ -60,7 +60,8 @@ def test_i12_forked_processes_share_a_reader(tmp_path, build):
 def test_i12_a_file_that_is_replaced_while_threads_read_it_is_picked_up_by_all(tmp_path, build):
     provider, addresses = build(tmp_path / "data", "old"), many_addresses()
     old = {address: provider.lookup(address) for address in addresses}
-    new = {address: build(tmp_path / "new", "new").lookup(address) for address in addresses}
+    replacement = build(tmp_path / "new", "new")
+    new = {address: replacement.lookup(address) for address in addresses}
     replaced = threading.Event()
 
     def read():
@@ -106,6 +107,6 @@ def test_a_file_that_could_not_be_opened_is_tried_again(tmp_path):
 
 
 def test_i10_what_is_no_file_is_refused_with_its_name(tmp_path):
+    (tmp_path / "folder.xdb").mkdir()
     with pytest.raises(GeoError, match=r"folder\.xdb cannot be read"):
-        (tmp_path / "folder.xdb").mkdir()
         Xdb({4: tmp_path / "folder.xdb"}).lookup(ip_address("8.8.8.8"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.geo.errors import GeoError, RateLimited
+from django_locqueue.accesslog.geo.errors import GeoError, RateLimited, Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.limits import retry_after, until_midnight
 from django_locqueue.accesslog.geo.provider import Answers, Provider
@@ -37,7 +37,13 @@ DESCRIPTION = {
 
 
 def test_a_described_service_is_asked(configure):
-    body = {"ip": "49.65.250.135", "city": "Nanjing", "region": "Jiangsu", "country_code": "CN", "country_name": "China"}
+    body = {
+        "ip": "49.65.250.135",
+        "city": "Nanjing",
+        "region": "Jiangsu",
+        "country_code": "CN",
+        "country_name": "China",
+    }
     with StubApi(Reply(body)) as api:
         provider = make({**DESCRIPTION, "url": api.url + "/{ip}/json/"})
         answers = provider.lookup_many([ADDRESS])
@@ -55,6 +61,44 @@ def test_a_status_can_mean_that_the_address_is_unknown(configure):
     with StubApi(Reply(b"no such address", status=404)) as api:
         provider = make({**DESCRIPTION, "url": f"{api.url}/{{ip}}", "statuses": {"404": "unknown"}})
         assert provider.lookup_many([ADDRESS]).places == {ADDRESS: None}
+
+
+# The service of the article that this queue was first described in. It has closed; its answers are still good examples.
+TAOBAO = {
+    "provider": "http",
+    "name": "taobao",
+    "url": "https://ip.taobao.com/service/getIpInfo.php",
+    "params": {"ip": "{ip}"},
+    "ok": {"code": 0},
+    "refusals": {"code": {"4": "second"}},
+    "fields": {
+        "country_code": "data.country_id",
+        "country": "data.country",
+        "province": "data.region",
+        "city": "data.city",
+        "district": "data.county",
+        "isp": "data.isp",
+    },
+}
+
+
+def ask_taobao(body):
+    with StubApi(Reply(body)) as api:
+        return make({**TAOBAO, "url": api.url}).lookup_many([ADDRESS]).places[ADDRESS]
+
+
+def test_the_ways_of_saying_nothing_are_understood(configure):
+    place = {"country": "中国", "country_id": "CN", "region": "江苏", "city": "南京", "county": "XX", "isp": "电信"}
+    assert ask_taobao({"code": 0, "data": place}) == GeoResult("taobao", "CN", "中国", "江苏", "南京", isp="电信")
+    local = {"country": "XX", "country_id": "xx", "region": "XX", "city": "内网IP", "county": "内网IP", "isp": "内网IP"}
+    assert ask_taobao({"code": 0, "data": local}) is None
+
+
+@pytest.mark.parametrize(("code", "error"), [(4, RateLimited), (1, Transient), (None, Transient)])
+def test_i11_a_limit_that_is_told_with_status_200_is_one(configure, code, error):
+    with pytest.raises(GeoError) as caught:
+        ask_taobao({"code": code, "msg": "the request over max qps for user ,the accessKey=public"})
+    assert type(caught.value) is error
 
 
 def test_an_ipv6_address_stands_in_a_path_as_it_is(configure):
@@ -175,15 +219,27 @@ def test_retry_after_is_seconds_or_a_date(value, seconds):
 
 # Whatever a service says
 
+keys = st.sampled_from(
+    [
+        *("status", "message", "infocode", "province", "city", "adcode", "content", "address_detail", "result"),
+        *(
+            "ad_info",
+            "nation",
+            "query",
+            "country",
+            "countryCode",
+            "regionName",
+            "lat",
+            "lon",
+            "loc",
+            "org",
+            "49.65.250.135",
+        ),
+    ]
+)
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys | st.text(max_size=5), inner, max_size=6),
-)
-keys = st.sampled_from(
-    [
-        *("status", "message", "infocode", "province", "city", "adcode", "content", "address_detail", "result", "ad_info"),
-        *("nation", "query", "country", "countryCode", "regionName", "lat", "lon", "loc", "org", "49.65.250.135"),
-    ]
 )
 headers = st.dictionaries(st.sampled_from(["Retry-After", "X-Rl", "X-Ttl"]), st.text() | st.sampled_from(["0", "7"]))
 WIDTHS = {"country_code": 2, "adcode": 12}
@@ -199,6 +255,14 @@ class Says:
         return self.answer
 
 
+def outcome(provider):
+    """Return what the provider answers, or the error that it raises."""
+    try:
+        return provider.lookup_many([ADDRESS])
+    except GeoError as error:
+        return error
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(["amap", "baidu", "tencent", "ip-api", "ipinfo"]),
@@ -209,13 +273,12 @@ class Says:
 def test_whatever_a_service_says_is_a_place_that_can_be_stored_or_a_known_error(configure, name, status, body, headers):
     provider = make({"provider": name, "key": "k"})
     provider._client = Says(HttpAnswer(status, headers, body))
-    try:
-        answers = provider.lookup_many([ADDRESS])
-    except GeoError as error:
-        assert error.retry_after is None or 0 < error.retry_after <= 90_000
+    said = outcome(provider)
+    if isinstance(said, GeoError):
+        assert said.retry_after is None or 0 < said.retry_after <= 90_000
         return
-    assert 0 <= answers.pause <= 86_400
-    for place in filter(None, answers.places.values()):
+    assert 0 <= said.pause <= 86_400
+    for place in filter(None, said.places.values()):
         for field in ("country_code", "country", "province", "city", "district", "isp", "adcode"):
             value = getattr(place, field)
             assert len(value) <= WIDTHS.get(field, 64)

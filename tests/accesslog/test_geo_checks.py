@@ -38,6 +38,7 @@ def found(check=check_geo):
         ({"PROVIDERS": ["reserved", AMAP, "ip-api"]}, []),
         ({"PROVIDERS": ["reserved", AMAP, AMAP]}, ["E033"]),
         ({"PROVIDERS": ["reserved", AMAP, {**AMAP, "name": "amap-2"}]}, []),
+        ({"PROVIDERS": ["reserved", "reserved"]}, []),
         ({"PROVIDERS": ["mmdb"]}, ["E010"]),
         ({"PROVIDERS": ["mmdb"], "MMDB": ["/nowhere.mmdb"]}, ["E011"]),
         ({"MMDB": "/one.mmdb"}, ["E014"]),

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import shutil
+import subprocess
 import traceback
 from ipaddress import ip_address
 
@@ -56,7 +59,11 @@ def amap_refuses(infocode, info):
 def baidu(**detail):
     return {
         "address": "CN|江苏|南京|None|CHINANET|0|0",
-        "content": {"address": "江苏省南京市", "address_detail": detail, "point": {"x": "13224104.9", "y": "3748450.2"}},
+        "content": {
+            "address": "江苏省南京市",
+            "address_detail": detail,
+            "point": {"x": "13224104.9", "y": "3748450.2"},
+        },
         "status": 0,
     }
 
@@ -100,9 +107,7 @@ PLACES = {
     "amap": GeoResult("amap", "CN", "中国", "江苏", "南京", adcode="320100"),
     "baidu": GeoResult("baidu", "CN", "中国", "江苏", "南京", adcode="320100"),
     "tencent": GeoResult("tencent", "CN", "中国", "江苏", "南京", "玄武区", adcode="320102"),
-    "ip-api": GeoResult(
-        "ip-api", "CN", "中国", "江苏", "南京", isp="Chinanet", latitude=32.0607, longitude=118.763
-    ),
+    "ip-api": GeoResult("ip-api", "CN", "中国", "江苏", "南京", isp="Chinanet", latitude=32.0607, longitude=118.763),
     "ipinfo": GeoResult(
         "ipinfo", "CN", "", "Jiangsu", "Nanjing", isp="CHINANET-BACKBONE", latitude=32.0617, longitude=118.7778
     ),
@@ -213,7 +218,10 @@ def test_i11_a_batch_that_was_the_last_allowed_one_is_followed_by_a_pause(ask):
     ("reply", "says"),
     [
         (Reply(b"", status=500), "status 500"),
-        (Reply(b"", status=301, headers={"Location": "file:///etc/passwd"}), "status 301, a redirect, and none is followed"),
+        (
+            Reply(b"", status=301, headers={"Location": "file:///etc/passwd"}),
+            "status 301, a redirect, and none is followed",
+        ),
         (Reply(b"x" * 1_000_000), "has more than"),
         (Reply(b'{"status": ', never_ends=True), "no answer"),
         (Reply(b""), "0 bytes that are no JSON"),
@@ -246,6 +254,19 @@ def test_a_redirect_is_not_followed(configure):
         assert [call.path for call in api.calls] == ["/"]
 
 
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl, to make a certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent(configure, tmp_path):
+    pem = tmp_path / "own.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, *names, "-keyout", pem, "-out", tmp_path / "crt"], check=True, capture_output=True)
+    pem.write_bytes(pem.read_bytes() + (tmp_path / "crt").read_bytes())
+    with StubApi(Reply(NANJING["amap"]), pem) as api:
+        with pytest.raises(Transient, match=r"no answer \(SSLError\)"):
+            make({"provider": "amap", "key": KEY, "url": api.url}).lookup_many([IN_NANJING])
+        assert api.calls == []
+
+
 def test_nobody_there_is_asked_again(configure):
     with StubApi(Reply({})) as api:
         url = api.url
@@ -259,6 +280,19 @@ def test_a_body_that_keeps_coming_has_an_end():
         client._total = -1.0  # as if that long had passed
         with pytest.raises(Transient, match="takes longer"):
             client.send("GET", api.url, {})
+
+
+def test_a_forked_process_has_connections_of_its_own():
+    with StubApi(Reply({})) as api:
+        client = HttpClient("forked", 5, 5, 65_536)
+        client.send("GET", api.url, {})
+        mine = client._manager()
+        pid = os.fork()
+        if pid == 0:
+            answered = client.send("GET", api.url, {}).status == 200
+            os._exit(0 if answered and client._manager() is not mine else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert client._manager() is mine
 
 
 def test_a_packed_body_is_not_unpacked(failure):
@@ -299,7 +333,9 @@ def test_a_token_is_in_its_header(sent):
     assert call.query == {}
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "100.64.0.1", "169.254.1.1", "::1", "2001:db8::1", "240.0.0.1"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.1.2.3", "100.64.0.1", "169.254.1.1", "::1", "2001:db8::1", "240.0.0.1"]
+)
 @pytest.mark.parametrize("name", SERVICES)
 def test_i10_addresses_that_are_not_public_are_never_sent(sent, name, address):
     assert sent(name, address) == []
@@ -339,14 +375,13 @@ def test_more_addresses_than_one_call_takes_are_refused(configure):
 )
 def test_no_error_and_no_log_shows_the_key(ask, name, reply, caplog):
     caplog.set_level(logging.DEBUG)
+    shown = context = None
     try:
         ask(name, reply)
     except GeoError as error:
-        shown = "".join(traceback.format_exception(error))
-        assert error.__context__ is None
-    else:
-        shown = ""
-    assert KEY not in shown + caplog.text
+        shown, context = "".join(traceback.format_exception(error)), error.__context__
+    assert context is None  # it could have the URL
+    assert KEY not in f"{shown}{caplog.text}"
 
 
 def test_other_calls_by_urllib3_are_logged_as_ever(caplog):

@@ -1,9 +1,12 @@
 """MaxMind DB files, as several makers write them."""
 
 import datetime
+from contextlib import suppress
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.mmdb import Mmdb
@@ -17,7 +20,14 @@ NANJING = {
     "city": {"names": {"en": "Nanjing", "zh-CN": "南京"}},
     "location": {"latitude": 32.0607, "longitude": 118.763},
 }
-FLAT = {"country_code": "CN", "state1": "Jiangsu", "state2": "", "city": "Nanjing", "latitude": 32.06, "longitude": 118.76}
+FLAT = {
+    "country_code": "CN",
+    "state1": "Jiangsu",
+    "state2": "",
+    "city": "Nanjing",
+    "latitude": 32.06,
+    "longitude": 118.76,
+}
 LITE = {"country": "Australia", "country_code": "AU", "as_name": "Cloudflare, Inc.", "as_domain": "cloudflare.com"}
 
 
@@ -67,7 +77,9 @@ def test_i10_what_an_ipv4_file_does_not_know_is_not_found(tmp_path, address):
     assert place_of(mmdb, address) is None
 
 
-@pytest.mark.parametrize("record", [{}, {"country": {}}, {"country": {"names": {}}}, {"country_code": "-"}, {"city": ""}])
+@pytest.mark.parametrize(
+    "record", [{}, {"country": {}}, {"country": {"names": {}}}, {"country_code": "-"}, {"city": ""}]
+)
 def test_i10_a_record_that_says_nothing_is_not_found(tmp_path, record):
     mmdb = Mmdb([build_mmdb(tmp_path / "x.mmdb", {"49.65.250.0/24": record})])
     assert place_of(mmdb, "49.65.250.1") is None
@@ -84,6 +96,29 @@ def test_i10_a_file_that_is_none_is_refused_with_its_name(tmp_path, content):
 def test_i10_a_missing_file_is_refused(tmp_path):
     with pytest.raises(GeoError, match="cannot be read"):
         place_of(Mmdb([tmp_path / "x.mmdb"]), "8.8.8.8")
+
+
+@given(st.data())
+def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("mmdb") / "x.mmdb"
+    build_mmdb(path, {"49.65.250.0/24": NANJING, "128.0.0.0/1": FLAT})
+    content = bytearray(path.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=8)):
+        content[-1 - place] = data.draw(st.integers(0, 255))  # from the end, where the records and the metadata are
+    path.write_bytes(content)
+    with suppress(GeoError):
+        mmdb = Mmdb([path])
+        mmdb.lookup(ip_address("49.65.250.1"))
+        mmdb.lookup(ip_address("200.1.1.1"))
+        mmdb.attributions()
+
+
+def test_a_key_that_is_none_is_an_error_and_does_not_end_the_process(tmp_path):
+    path = build_mmdb(tmp_path / "x.mmdb", {"49.65.250.0/24": {"country_code": "CN"}})
+    content = path.read_bytes()
+    # A text of 12 letters begins with 0x4c; 0xc4 would be an unsigned number of 4 bytes.
+    path.write_bytes(content.replace(b"\x4ccountry_code", b"\xc4country_code"))
+    assert place_of(Mmdb([path]), "49.65.250.1") is None
 
 
 def test_no_files_are_refused(configure):

@@ -24,7 +24,7 @@ class Amap(HttpProvider):
             "10014": "second",
             "10019": "second",
             "1002[0-5]": "second",
-            "1000?": "denied",  # key, signature, list of addresses, rights
+            "1000[1-9]": "denied",  # key, signature, list of addresses, rights
             "1001[0-3]": "denied",
             "10026": "denied",
             "4000?": "denied",  # nothing is left of what was paid

@@ -66,7 +66,8 @@ def _values() -> Iterator[CheckMessage]:
     for key in ("PROVIDERS", "MMDB"):
         if not isinstance(geo(key), list | tuple):
             yield no_list(setting("GEO", key), geo(key))
-    for key, path in [*((key, geo(key)) for key in ("XDB_V4", "XDB_V6")), *(("MMDB", path) for path in as_list(geo("MMDB")))]:
+    mmdb = [("MMDB", path) for path in as_list(geo("MMDB"))]
+    for key, path in [("XDB_V4", geo("XDB_V4")), ("XDB_V6", geo("XDB_V6")), *mmdb]:
         if path is not None and not isinstance(path, str | os.PathLike):
             yield Error(
                 f"{setting('GEO', key)} has {path!r}, which is no path.",
@@ -120,18 +121,18 @@ def _entry(entry: Any, providers: list[Provider]) -> Iterator[CheckMessage]:
 
 
 def _together(providers: list[Provider]) -> Iterator[CheckMessage]:
-    for name, number in Counter(provider.name for provider in providers).items():
+    online = [provider.name for provider in providers if not provider.offline]
+    for name, number in Counter(online).items():
         if number > 1:
             yield Error(
-                f"{setting('GEO', 'PROVIDERS')} has {number} providers called {name!r}: they would share one rate and one "
-                "record of failures.",
+                f"{setting('GEO', 'PROVIDERS')} has {number} services called {name!r}: they would share one rate and "
+                "one record of failures.",
                 hint='Give each a "name" of its own.',
                 id="locqueue_accesslog.E033",
             )
-    online = [provider.name for provider in providers if not provider.offline]
     if online and not geo("SEND_TRUNCATED"):
         yield Warning(
-            f"{setting('GEO', 'SEND_TRUNCATED')} is False: whole addresses of visitors are sent to {', '.join(online)}.",
+            f"{setting('GEO', 'SEND_TRUNCATED')} is False: visitors' whole addresses are sent to {', '.join(online)}.",
             hint="The network's first address gives the same province for 99.98 % of addresses. Remove the setting.",
             id="locqueue_accesslog.W031",
         )
@@ -140,12 +141,11 @@ def _together(providers: list[Provider]) -> Iterator[CheckMessage]:
 def _age(provider: Provider) -> Iterator[CheckMessage]:
     days = provider.built()
     if days and min(days) < datetime.datetime.now(datetime.UTC).date() - OLD:
-        newer = "No release may have newer ones: download ip2region_v4.xdb and set XDB_V4" if provider.is_packaged else (
-            "Rename a newer file over the old one"
-        )
+        packaged = "Upgrade its package, or download ip2region_v4.xdb and set XDB_V4"
+        newer = packaged if provider.is_packaged else "Rename a newer file over the old one"
         yield Warning(
-            f"The data of the provider {provider.name!r} are from {min(days)}, more than a year ago: networks that have "
-            "moved since are in the wrong place.",
+            f"The data of the provider {provider.name!r} are from {min(days)}, more than a year ago: networks that "
+            "have moved since are in the wrong place.",
             hint=f"{newer}; running workers notice, and locate again what they know from the old ones.",
             id="locqueue_accesslog.W032",
         )

@@ -48,8 +48,8 @@ logging.getLogger("urllib3.connectionpool").addFilter(_own_calls)
 class HttpClient:
     """Connections to services. Used by many threads; a forked process makes its own.
 
-    ``service``: what errors call it. ``connect_timeout``, ``read_timeout``: seconds; the body must come within the sum of
-    the two. ``max_bytes``: what an answer may have.
+    ``service``: what errors call it. ``connect_timeout``, ``read_timeout``: seconds; the body must come within the sum
+    of the two. ``max_bytes``: what an answer may have.
     """
 
     def __init__(self, service: str, connect_timeout: float, read_timeout: float, max_bytes: int) -> None:

@@ -47,8 +47,8 @@ class HttpProvider(Provider):
     What follows is the description. Each can be given as an option; a subclass has them as attributes.
 
     ``url``, ``params`` (of the query), ``headers``: texts in which ``{ip}`` and ``{key}`` are filled in.
-    ``fields``: for ``country_code``, ``country``, ``province``, ``city``, ``district``, ``isp``, ``adcode``, ``latitude``
-    and ``longitude``, where the answer has them, as ``content.address_detail.city``.
+    ``fields``: for ``country_code``, ``country``, ``province``, ``city``, ``district``, ``isp``, ``adcode``,
+    ``latitude`` and ``longitude``, where the answer has them, as ``content.address_detail.city``.
     ``constants``: the same for what never changes, as the country of a service that knows one.
     ``ok``: what must stand where in an answer that is one. ``refusals``: what other answers mean: for a place in the
     answer, a :class:`~.limits.Refusal` by pattern (``{"infocode": {"10003": "day", "1002?": "second"}}``).
@@ -174,7 +174,9 @@ class HttpProvider(Provider):
         if any(str(dig(said, path)) != str(value) for path, value in self.ok.items()):
             shown = ", ".join(self._shown(said, path) for path in dict.fromkeys((*self.ok, *self.refusals)))
             raise Transient(f"{self.name} answered with {shown}, which is not described.")
-        found = {name: dig(said, field) if isinstance(field, str) else field(said) for name, field in self.fields.items()}
+        found = {
+            name: dig(said, field) if isinstance(field, str) else field(said) for name, field in self.fields.items()
+        }
         return make_place(self.name, found, self.constants)
 
     def _unless_raised(self, refusal: Refusal, what: str, answer: HttpAnswer) -> Refusal:

@@ -13,8 +13,8 @@ LONGEST = 86_400.0  # seconds; nobody is left alone for longer, whatever the ans
 
 
 class Refusal(StrEnum):
-    """``SECOND``, ``MINUTE``, ``DAY``: the calls of that span are used up. ``DENIED``: the key, or this machine, may not
-    ask. ``UNKNOWN``: it has no place for the address."""
+    """``SECOND``, ``MINUTE``, ``DAY``: the calls of that span are used up. ``DENIED``: the key, or this machine, may
+    not ask. ``UNKNOWN``: it has no place for the address."""
 
     SECOND = "second"
     MINUTE = "minute"
@@ -24,7 +24,10 @@ class Refusal(StrEnum):
 
 
 def error_of(refusal: Refusal, message: str, asked_for: float | None, time_zone: str) -> GeoError:
-    """Return the error to raise. ``asked_for``: the seconds that the service named; ``time_zone``: where its days end."""
+    """Return the error to raise.
+
+    ``asked_for``: the seconds that the service named. ``time_zone``: where its days end.
+    """
     match refusal:
         case Refusal.DENIED:
             return ProviderDenied(message)

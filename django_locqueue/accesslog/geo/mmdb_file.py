@@ -24,13 +24,15 @@ class MmdbFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
-            self._reader = maxminddb.open_database(self.path)
-        except (OSError, ValueError, maxminddb.InvalidDatabaseError) as error:
+            # Not the C extension: one wrong byte in a record, where a key should be, ends the process (3.2.0). Read in
+            # Python, it is an error, of whichever class.
+            self._reader = maxminddb.open_database(self.path, maxminddb.MODE_MMAP)
+            data = self._reader.metadata()
+            self.built = datetime.datetime.fromtimestamp(data.build_epoch, datetime.UTC).date()
+            self.description = " ".join((data.database_type, *data.description.values(), self.path.name)).lower()
+            self._has_ipv6 = data.ip_version == 6
+        except Exception as error:
             raise GeoError(f"The IP location file {self.path} cannot be read: {error}") from error
-        data = self._reader.metadata()
-        self.built = datetime.datetime.fromtimestamp(data.build_epoch, datetime.UTC).date()
-        self.description = " ".join((data.database_type, *data.description.values(), self.path.name)).lower()
-        self._has_ipv6 = data.ip_version == 6
 
     def find(self, address: IPAddress) -> Any:
         """Return the record of the address, as its maker wrote it; None if there is none."""
@@ -38,5 +40,5 @@ class MmdbFile:
             return None
         try:
             return self._reader.get(address)
-        except (ValueError, maxminddb.InvalidDatabaseError) as error:
-            raise GeoError(f"The IP location file {self.path} is damaged: {error} Download it again.") from error
+        except Exception as error:
+            raise GeoError(f"The IP location file {self.path} is damaged ({error}). Download it again.") from error
