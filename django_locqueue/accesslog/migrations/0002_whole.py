@@ -84,6 +84,10 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
             },
         ),
+        migrations.AlterModelOptions(
+            name='accesslog',
+            options={'default_permissions': ('view', 'delete'), 'permissions': [('view_full_ip', 'Can see full IP addresses'), ('export_data', 'Can export data')], 'verbose_name': 'logged request', 'verbose_name_plural': 'Access log'},
+        ),
         migrations.AddField(
             model_name='accesslog',
             name='query',
@@ -126,13 +130,35 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name='accesslog',
+            name='location',
+            field=models.ForeignKey(blank=True, db_column='prefix', db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='locqueue_accesslog.location', verbose_name='location (estimated)'),
+        ),
+        migrations.AlterField(
+            model_name='accesslog',
+            name='time',
+            field=models.DateTimeField(verbose_name='time'),
+        ),
+        migrations.AlterField(
+            model_name='accesslog',
             name='user',
-            field=models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user'),
+            field=models.ForeignKey(blank=True, db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user'),
         ),
         migrations.AlterField(
             model_name='location',
             name='state',
             field=models.CharField(choices=[('pending', 'Not looked up yet'), ('located', 'Located'), ('reserved', 'Not a public address'), ('unknown', 'Unknown'), ('failed', 'Lookup failed')], default='pending', max_length=8, verbose_name='state'),
+        ),
+        migrations.AddIndex(
+            model_name='accesslog',
+            index=models.Index(fields=['time', 'id'], name='locqueue_accesslog_time'),
+        ),
+        migrations.AddIndex(
+            model_name='accesslog',
+            index=models.Index(fields=['location', 'time', 'id'], name='locqueue_accesslog_network'),
+        ),
+        migrations.AddIndex(
+            model_name='accesslog',
+            index=models.Index(fields=['user', 'time', 'id'], name='locqueue_accesslog_user'),
         ),
         migrations.AddIndex(
             model_name='location',
