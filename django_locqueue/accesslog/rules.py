@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.exclusions import Exclusions
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
 from django_locqueue.accesslog.sample import Sample
 from django_locqueue.accesslog.visitor import IF_LOADED
 
@@ -40,6 +41,7 @@ class Rules:
     trust: Trust
     header: str  # the META key of the proxies' header; nothing if no proxy is trusted
     is_plain: bool  # a hit is ready when it is captured: nothing is asked, measured or waited for afterwards
+    policy: PrivacyPolicy
 
     def measures(self, request: HttpRequest, response: HttpResponseBase | None) -> bool:
         """Whether a hit waits for the end of the body."""
@@ -63,7 +65,7 @@ def current_rules() -> Rules:
     )
     rate = float(access_log.SAMPLE_RATE)
     return Rules(
-        enabled=bool(access_log.ENABLED),
+        enabled=bool(access_log.ENABLED) and access_log.BACKEND != "null",
         direct=access_log.BACKEND == "sync",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),
@@ -77,6 +79,7 @@ def current_rules() -> Rules:
         trust=trust,
         header="" if trust.is_empty else trust.header,
         is_plain=access_log.USER == IF_LOADED and access_log.BACKEND != "sync" and not access_log.MEASURE_STREAMING,
+        policy=current_policy(),
     )
 
 

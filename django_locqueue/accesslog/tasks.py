@@ -8,9 +8,13 @@ from django.utils import timezone
 from django_locqueue import QueueFull, task
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
+from django_locqueue.accesslog.housekeeping import forget_user, prune_access_log
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address
 from django_locqueue.accesslog.storage import insert_hits, request_locations, withdraw_requests
+
+# Found here by whoever looks for an app's tasks.
+__all__ = ["forget_user", "locate", "prune_access_log", "record_hits"]
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -46,7 +50,8 @@ def locate(prefix: str) -> str:
     return str(values["state"])
 
 
-@task(queue_name=access_log.QUEUE_NAME, priority=RECORD_PRIORITY, max_attempts=10)
+# Its arguments hold what the log holds, addresses among it: when they are stored there they are stored nowhere else.
+@task(queue_name=access_log.QUEUE_NAME, priority=RECORD_PRIORITY, max_attempts=10, keep_result=False)
 def record_hits(hits: list[Any]) -> dict[str, int]:
     """Store a batch of ``Hit.to_json`` lists, once however often it runs; return what became of it.
 

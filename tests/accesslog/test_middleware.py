@@ -37,6 +37,7 @@ def test_a_request_is_recorded(client, hits):
         bytes=5,
         user_agent="Mozilla",
         referer="https://a.example/",
+        visitor=hit.visitor,
     )
 
 

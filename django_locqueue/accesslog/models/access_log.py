@@ -29,7 +29,9 @@ class AccessLog(models.Model):
         verbose_name=_("user"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        # Not SET_NULL: nobody would know any more whose addresses to forget, and who deletes a user would wait until
+        # all of their rows are written. See ``user_deletion``.
+        on_delete=models.DO_NOTHING,
         # A user who is deleted between the request and its storing must not fail the whole batch.
         db_constraint=False,
         related_name="+",
