@@ -10,6 +10,7 @@ from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.loss_report import LossReport
 from django_locqueue.accesslog.losses import lost_since, record_loss
 from django_locqueue.accesslog.models import Loss
+from django_locqueue.accesslog.retention import prune
 from tests.accesslog.recording import Queue, record
 from tests.processes import wait_until
 
@@ -132,3 +133,11 @@ def test_without_time_zones_the_moment_is_local(db, settings):
     settings.USE_TZ = False
     record_loss.func(**a_loss(1, dropped=1, time=1_790_000_000.5))
     assert Loss.objects.get().time == datetime.datetime.fromtimestamp(1_790_000_000.5)  # noqa: DTZ006
+
+
+def test_old_reports_are_deleted_with_the_counts(db):
+    for number, days in enumerate((1, 300, 800)):
+        then = timezone.now() - datetime.timedelta(days=days)
+        record_loss.func(**a_loss(number, dropped=1, time=then.timestamp()))
+    assert prune()["counts"] == 1
+    assert Loss.objects.count() == 2
