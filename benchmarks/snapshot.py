@@ -16,7 +16,7 @@ from benchmarks.run import Reading, Run
 from benchmarks.tasks import noop
 from benchmarks.worker import Workers
 
-AHEAD = 100_000  # ready tasks: more than are served between two looks
+AHEAD = 200_000  # ready tasks: more than are served between two looks, also while the disk holds up who enqueues
 VISIBLE = timedelta(seconds=1)  # what finished so long ago has been committed
 
 
@@ -44,7 +44,7 @@ def old_snapshot() -> Iterator[None]:
 
 
 def served_each_second(run: Run, held: AbstractContextManager[None]) -> list[float]:
-    """Return the rate of each second. As many tasks as were served are enqueued after each."""
+    """Return the rate of each look, at least a second apart. As many tasks as were served are enqueued after each."""
     table = run.table
     table.empty()
     table.fill(noop, AHEAD)
@@ -53,9 +53,10 @@ def served_each_second(run: Run, held: AbstractContextManager[None]) -> list[flo
     with held, Workers(run.product, run.product.best) as workers:
         workers.wait_for(table.has_finished)
         time.sleep(VISIBLE.total_seconds())
-        edge, began = now() - VISIBLE, time.monotonic()
-        for second in range(1, int(run.scale.snapshot_seconds) + 1):
-            time.sleep(max(0.0, began + second - time.monotonic()))
+        edge, until = now() - VISIBLE, time.monotonic() + run.scale.snapshot_seconds
+        while time.monotonic() < until:
+            # After each filling, however long it took: to catch up with the clock would count moments, not seconds.
+            time.sleep(1)
             workers.check()
             before, edge = edge, now() - VISIBLE
             served = table.finished(before, edge)

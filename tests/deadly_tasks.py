@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from django_locqueue import task
-from django_locqueue.worker.limits import resident_megabytes
+from django_locqueue.worker.quota import resident_megabytes
 from tests.tasks import write_ledger
 
 

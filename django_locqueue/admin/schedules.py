@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -18,6 +19,7 @@ from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.schedule_form import form_view
 from django_locqueue.admin.schedule_page import page_of, problem_of, tasks_by_id, with_beginnings
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -29,6 +31,7 @@ from django_locqueue.store import get_store
 
 MANAGE = "locqueue.manage_schedule"
 ENQUEUE = "locqueue.enqueue_task"
+LATE = timedelta(minutes=1)  # a scheduler that is there is seconds late at most
 
 
 @dataclass(frozen=True)
@@ -160,10 +163,12 @@ class ScheduleAdmin(PlainListAdmin):
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         rows = {name: Schedule.objects.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
         counts = {name: capped_text(count) for name, count in capped_counts(rows).items()}
-        add_url = self.url("add") if self.may_edit(request) else None
-        return super().changelist_view(
-            request, {"introduction": _("%(on)s on, %(off)s off") % counts, "add_url": add_url, **(extra_context or {})}
-        )
+        context = {
+            "introduction": _("%(on)s on, %(off)s off") % counts,
+            "add_url": self.url("add") if self.may_edit(request) else None,
+            "late": rows["on"].filter(next_at__lt=DatabaseNow() - LATE).first(),
+        }
+        return super().changelist_view(request, {**context, **(extra_context or {})})
 
     # -- columns
 

@@ -1,5 +1,6 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
+import json
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, as_id
-from django_locqueue.models import State, Task, Workflow
+from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
 from django_locqueue.store import get_store
 
@@ -146,6 +147,7 @@ class TaskAdmin(TaskAdminBase):
                 "progress": progress_bar(task),
                 "facts": [
                     *facts_of(task),
+                    *self.schedule_of(task),
                     *self.place_of(task),
                     *facts_of_others(request, self.admin_site, task),
                 ],
@@ -153,6 +155,18 @@ class TaskAdmin(TaskAdminBase):
                 "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
             },
         )
+
+    def schedule_of(self, task: Any) -> list[tuple[str, Any]]:
+        """Return the schedule that enqueued it, if one did."""
+        try:
+            name = str(json.loads(task.metadata_start or "")["schedule"]["name"])
+        except (ValueError, TypeError, KeyError, RecursionError):  # none, too large, or somebody else's
+            return []
+        pk = Schedule.objects.filter(name=name).values_list("pk", flat=True).first()
+        if pk is None:
+            return [(_("Schedule"), legible.line(name))]
+        url = reverse("admin:locqueue_schedule_change", args=[pk], current_app=self.admin_site.name)
+        return [(_("Schedule"), format_html('<a href="{}">{}</a>', url, legible.line(name)))]
 
     def place_of(self, task: Any) -> list[tuple[str, Any]]:
         """Return where it stands in its workflow, if it is part of one."""

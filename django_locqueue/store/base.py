@@ -105,6 +105,11 @@ class StoreBase:
         return clock.DatabaseNow() if now is None else clock.storable(now)
 
 
+def as_it_is(value: Any) -> Any:
+    """Of times: the driver gives them as Django does."""
+    return value
+
+
 def any_state() -> Concat:
     """Return the state as an expression that matches no index, see `StoreBase.by_key`."""
     return Concat("state", Value(""))

@@ -11,6 +11,7 @@ from django.db import Error, transaction
 from django_locqueue import clock
 from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
+from django_locqueue.store.base import as_it_is
 from django_locqueue.store.enqueue import columns_with
 from django_locqueue.store.notify import Notifying
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Owner
@@ -42,7 +43,7 @@ class PostgreSQLStore(Notifying):
 
     @property
     def load_time(self) -> Callable[[Any], datetime]:
-        return _as_it_is if settings.USE_TZ else _naive
+        return as_it_is if settings.USE_TZ else _naive
 
     def is_transient(self, error: Error) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
@@ -164,7 +165,7 @@ class PostgreSQLStore(Notifying):
                 f"{{{','.join([_quoted(outcome.return_value) for _, outcome in ended])}}}",
             ],
         )
-        return {(row[0], row[1]) for row in rows}
+        return set(rows)
 
     def _ids_sql(self, ids: Sequence[int]) -> tuple[str, list[object]]:
         # As below: of what can be counted it would rather read the table.
@@ -185,10 +186,6 @@ class PostgreSQLStore(Notifying):
 
 
 _QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _naive(value: datetime) -> datetime:

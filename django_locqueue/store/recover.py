@@ -171,7 +171,7 @@ class Recovering(FreeingItems, Stepping):
 
     def _anything_to_rescue(self, time: Any, *, thorough: bool) -> bool:
         """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
-        if self.workers.expired(time).exists() or self.workers.unsettled().exists():
+        if (self.workers.expired(time) | self.workers.unsettled()).exists():
             return True
         # A slice and not exists(), which drops the order: with statistics of an empty table that reads the whole table.
         return thorough and bool(self._orphaned(thorough=True).values_list("pk", flat=True)[:1])
@@ -279,11 +279,12 @@ class Recovering(FreeingItems, Stepping):
             # A result may still be needed by the next step.
             goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
             old = old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
-            if not old.values_list("pk", flat=True)[:1]:
-                continue  # a read, and no transaction, for each idle worker's look
-            with self.transaction():
-                chosen = self._locked(old[:limit])
-                deleted += self._delete(list(chosen.values_list("pk", flat=True)))
+            # Chosen by a read, which locks no part of the index where others write, nor opens a transaction for each
+            # idle worker's look; then locked by their keys.
+            if ids := list(old.values_list("pk", flat=True)[:limit]):
+                with self.transaction():
+                    chosen = self._locked(self.by_key(ids, state).order_by("id"))
+                    deleted += self._delete(list(chosen.values_list("pk", flat=True)))
         return deleted
 
     @repeated
@@ -295,10 +296,13 @@ class Recovering(FreeingItems, Stepping):
     def _delete(self, ids: list[int]) -> int:
         if not ids:
             return 0
-        TaskAttempt.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        self._delete_rows(TaskAttempt.objects.using(self.alias).filter(task_id__in=ids))
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
         UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
-        return self.tasks.filter(pk__in=ids)._raw_delete(self.alias)
+        return self._delete_rows(self.tasks.filter(pk__in=ids))
+
+    def _delete_rows(self, rows: QuerySet[Any]) -> int:
+        return rows._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
         """Lock the rows that nobody else holds; another worker takes the rest."""

@@ -13,7 +13,7 @@ from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Kind, Outcome, class_path
 from django_locqueue.policies.terms import UNIQUE_ITEMS
-from django_locqueue.store.base import repeated, unlocked
+from django_locqueue.store.base import as_it_is, repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
 from django_locqueue.store.steps import End, Stepping
@@ -192,10 +192,14 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
 
     def _claimed(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
         """Return the rows as tasks, in the order of service: ``priority DESC, run_after, id``."""
-        return sorted(self._loaded(rows), key=_order)
+        tasks = sorted(self._loaded(rows), key=_run_after_and_id)
+        tasks.sort(key=_priority, reverse=True)  # which keeps the order of those that are alike
+        return tasks
 
     def _loaded(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
         load = self.load_time
+        if load is as_it_is:  # a third of the time of what follows, for each task
+            return list(map(Claimed._make, rows))
         return [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
 
     # -- outcomes
@@ -326,7 +330,8 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         return True
 
 
-_order = attrgetter("order")
+_run_after_and_id = attrgetter("run_after", "id")
+_priority = attrgetter("priority")
 
 
 def _key(ended: tuple[Claimed, Outcome]) -> int:

@@ -96,11 +96,6 @@ class Claimed(NamedTuple):
     def worker_name(self) -> str:
         return self.worker_names[-1]
 
-    @property
-    def order(self) -> tuple[int, datetime, int]:
-        """Sorts as the queue serves: ``priority DESC, run_after, id``."""
-        return (-self.priority, self.run_after, self.id)
-
 
 class Chunk(NamedTuple):
     """Tasks of one definition that were claimed for one call of its function: one slot, many members."""

@@ -25,7 +25,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
 from django_locqueue.testing.interrupter import Interrupter
-from django_locqueue.worker.call import Call
+from django_locqueue.worker.call import BoundCall
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
@@ -92,7 +92,7 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
         executor = _RowlessExecutor(self, watch=interrupter, owns_connections=False)
         execution = Execution(self._claimed(task, text, result), result=result)
         if executor.runs_in_chunks(task.module_path):
-            ChunkExecutor(executor).run(ChunkExecution(execution.claimed, members=[execution]))
+            ChunkExecutor(executor).run(ChunkExecution([execution]))
         else:
             executor.run(execution)
         interrupter.cancel()
@@ -128,7 +128,7 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
 
 
 class _RowlessExecutor(Executor):
-    def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
+    def _perform_atomic(self, execution: Execution, call: BoundCall) -> Outcome:
         with self.store.transaction():
             outcome = self._perform(execution, call)
             if outcome.exception is not None:

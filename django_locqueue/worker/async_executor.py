@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import Call, holds_items
+from django_locqueue.worker.call import BoundCall, holds_items
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
 
@@ -67,6 +67,6 @@ class AsyncExecutor:
         except ImproperlyConfigured:
             return False  # `begin` says it
 
-    def _begin(self, steps: Executor, execution: Execution) -> Outcome | Call:
+    def _begin(self, steps: Executor, execution: Execution) -> Outcome | BoundCall:
         self.between_tasks()
         return steps.begin(execution)

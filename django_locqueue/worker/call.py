@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Call:
+class BoundCall:
     """``hooked``: what the hooks around the run get; None: there are none."""
 
     plan: Plan

@@ -1,7 +1,7 @@
 """A chunk on one slot: one call of a function, and an execution for each of its tasks."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -9,21 +9,25 @@ from django_locqueue.store import Chunk, Key, Store
 from django_locqueue.worker.execution import Execution, RunContext, StopReason
 
 
-@dataclass(slots=True, eq=False)
 class ChunkExecution(Execution):
     """It has the slot, the deadline and the call; its members have the outcomes. ``claimed`` is that of the first."""
 
     is_chunk: ClassVar[bool] = True
 
-    members: list[Execution] = field(default_factory=list)
+    def __init__(self, members: list[Execution], *, began: float | None = None) -> None:
+        super().__init__(members[0].claimed, began=began)
+        self._members = members
 
     @classmethod
     def of(cls, chunk: Chunk, start_by: Mapping[Key, float] = MappingProxyType({})) -> "ChunkExecution":
-        members = [Execution(claimed, start_by=start_by.get(claimed.key)) for claimed in chunk.members]
-        return cls(chunk.members[0], members=members)
+        return cls([Execution(claimed, start_by=start_by.get(claimed.key)) for claimed in chunk.members])
+
+    @property
+    def members(self) -> list[Execution]:
+        return self._members
 
     def begin(self) -> None:
-        Execution.begin(self)  # not super(), which a dataclass with slots does not know
+        super().begin()
         for member in self.members:
             member.began = self.began
 
@@ -32,7 +36,7 @@ class ChunkExecution(Execution):
         for member in self.members:
             member.ask_to_stop(reason, ids)
         if all(member.stop_reason is not None for member in self.members):
-            Execution.ask_to_stop(self, reason)
+            super().ask_to_stop(reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

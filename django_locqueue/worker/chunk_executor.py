@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from django_locqueue.exceptions import Retry, TaskTimeout
 from django_locqueue.policies import chunk
 from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.worker.call import Call
+from django_locqueue.worker.call import BoundCall
 from django_locqueue.worker.chunk_execution import ChunkContext, ChunkExecution
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor, endless
@@ -26,8 +27,8 @@ class ChunkExecutor(Executor):
         super().__init__(single.backend, single.watch, owns_connections=single.owns_connections)
         self.single = single
 
-    def begin(self, execution: Execution) -> Outcome | Call:
-        begun: list[tuple[Execution, Call]] = []
+    def begin(self, execution: Execution) -> Outcome | BoundCall:
+        begun: list[tuple[Execution, BoundCall]] = []
         for member in execution.members:
             call = self.single.begin(member)
             if isinstance(call, Outcome):
@@ -75,12 +76,12 @@ class ChunkExecutor(Executor):
     def give_up(self, execution: Execution) -> Execution:
         error = endless(execution)
         members = [self._given_up(member, error) for member in execution.members]
-        return ChunkExecution(execution.claimed, began=execution.began, members=members)
+        return ChunkExecution(members, began=execution.began)
 
     def _given_up(self, member: Execution, error: TaskTimeout) -> Execution:
         if member.outcome is None:
             return self.single.given_up(member, error)
-        end = replace(member)
+        end = copy(member)
         self.single.end(end, member.outcome)
         return end
 
@@ -90,7 +91,7 @@ def _called(execution: Execution) -> list[Execution]:
     return [member for member in execution.members if member.outcome is None]
 
 
-def _chunk_call(member: Execution, call: Call) -> ChunkCall:
+def _chunk_call(member: Execution, call: BoundCall) -> ChunkCall:
     claimed = member.claimed
     metadata = json.loads(claimed.metadata) if claimed.metadata else {}
     return ChunkCall(

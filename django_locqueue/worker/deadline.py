@@ -9,7 +9,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 
 from django_locqueue.exceptions import StopTask, TaskTimeout
-from django_locqueue.worker.call import Call
+from django_locqueue.worker.call import BoundCall
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.interrupt import Interruptible
 
@@ -25,7 +25,7 @@ def begin(execution: Execution, timeout: float, watch: Watch) -> None:
     watch(execution)
 
 
-def call(execution: Execution, call: Call, watch: Watch) -> Any:
+def call(execution: Execution, call: BoundCall, watch: Watch) -> Any:
     """Make the executor's call, async or not, on this thread.
 
     Raises :class:`TaskTimeout` at its deadline, and :class:`StopTask` when it is cancelled and does not stop by itself.
@@ -51,7 +51,7 @@ def call(execution: Execution, call: Call, watch: Watch) -> Any:
         execution.interrupt = None
 
 
-async def perform(execution: Execution, call: Call, watch: Watch) -> Any:
+async def perform(execution: Execution, call: BoundCall, watch: Watch) -> Any:
     """Await an async task's function. To be asked to stop is to be cancelled."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     performing = True

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar
@@ -30,38 +30,46 @@ class StopReason(StrEnum):
     GIVEN_UP = "its timeout is over"
 
 
-@dataclass(slots=True, eq=False)
 class Execution:
     """``outcome`` is set when the run has ended; ``written``, the state of the row, when the outcome is stored.
 
-    Times are of the monotonic clock.
+    Times are of the monotonic clock. What most executions leave as it is stands in the class: one is made for each
+    task.
     """
 
     is_chunk: ClassVar[bool] = False
 
-    claimed: Claimed
-    result: Any = None
     outcome: Outcome | None = None
     written: State | None = None
-    refusals: int = 0  # writes of its outcome that a database refused which answered otherwise
+    refusals = 0  # writes of its outcome that a database refused which answered otherwise
     stop_reason: StopReason | None = None
     interrupt: Callable[["Execution"], object] | None = None  # told when it is asked to stop, by any thread
-    claimed_at: float = field(default_factory=time.monotonic)
-    start_by: float | None = None  # under a rate: it must not begin later
-    has_returned_rate: bool = False
-    began: float | None = None  # None: it waits for a thread
-    ended: float = 0.0
-    ident: int = 0  # of the thread that it runs on
+    has_returned_rate = False
+    ended = 0.0
+    ident = 0  # of the thread that it runs on
     timeout: float | None = None
     deadline: float | None = None  # set when the function begins, if it has a timeout
     interruptible: Interruptible | None = None  # the call of a function on a thread
-    cancel_grace: float = 0.0  # seconds that it gets to stop by itself when it is cancelled
+    cancel_grace = 0.0  # seconds that it gets to stop by itself when it is cancelled
     interrupt_at: float | None = None  # set when it is cancelled
-    report: Report | None = None  # the latest that it has said of itself
-    key: Key = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.key = self.claimed.key
+    def __init__(
+        self,
+        claimed: Claimed,
+        *,
+        result: Any = None,
+        claimed_at: float | None = None,
+        start_by: float | None = None,
+        began: float | None = None,
+        report: Report | None = None,
+    ) -> None:
+        self.claimed = claimed
+        self.key: Key = claimed.key
+        self.result = result
+        self.claimed_at = time.monotonic() if claimed_at is None else claimed_at
+        self.start_by = start_by  # under a rate: it must not begin later
+        self.began = began  # None: it waits for a thread
+        self.report = report  # the latest that it has said of itself
 
     @property
     def members(self) -> Sequence["Execution"]:

@@ -27,7 +27,7 @@ from django_locqueue.result import running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import Call, Plan, expired, holds_items, is_async, load_call, missed
+from django_locqueue.worker.call import BoundCall, Plan, expired, holds_items, is_async, load_call, missed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 from django_locqueue.worker.unknown import UnknownPaths
 
@@ -155,7 +155,7 @@ class Executor:
             return Outcome(Kind.RELEASED)  # its definition could not be had when it was handed out
         return self._perform_atomic(execution, call) if call.plan.is_atomic else self._perform(execution, call)
 
-    def begin(self, execution: Execution) -> Outcome | Call:
+    def begin(self, execution: Execution) -> Outcome | BoundCall:
         """Return what is to be called, its start announced; or the outcome, if it cannot begin."""
         if execution.stop_reason is not None:  # it waited for a thread until it was too late
             return _stopped(execution, StopTask(execution.stop_reason))
@@ -201,7 +201,7 @@ class Executor:
                 reported=self.reported,
             )
             args = [context, *args]
-        return missed(execution) or Call(plan, args, kwargs, hooked)  # hooks may have taken their time
+        return missed(execution) or BoundCall(plan, args, kwargs, hooked)  # hooks may have taken their time
 
     def _by_its_terms(self, execution: Execution) -> Outcome | None:
         """Return the end of a task that comes too late; None: it may begin, and its items are free."""
@@ -216,7 +216,7 @@ class Executor:
                 return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
         return None
 
-    def _call(self, execution: Execution, call: Call) -> Any:
+    def _call(self, execution: Execution, call: BoundCall) -> Any:
         try:
             return deadline.call(execution, call, self.watch)
         finally:
@@ -225,14 +225,14 @@ class Executor:
                 # commit on the connection that it shares with its parent.
                 os._exit(1)
 
-    def _perform(self, execution: Execution, call: Call) -> Outcome:
+    def _perform(self, execution: Execution, call: BoundCall) -> Outcome:
         try:
             value = self._call(execution, call)
         except BaseException as error:
             return self.after_error(execution, call.plan.options, error)
         return self.normalise(execution, call.plan.options, value)
 
-    def _perform_atomic(self, execution: Execution, call: Call) -> Outcome:
+    def _perform_atomic(self, execution: Execution, call: BoundCall) -> Outcome:
         """The function's database work and its outcome commit together, or neither does."""
         claimed, options, step = execution.claimed, call.plan.options, "begin"
         refused: list[BaseException] = []  # by the database, of what the function sent within our transaction

@@ -30,10 +30,10 @@ from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
-from django_locqueue.worker.limits import UNLIMITED, Limits
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.pool import Pool
+from django_locqueue.worker.quota import UNLIMITED, Quota
 from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import SlotTable
@@ -62,7 +62,7 @@ class WorkerOptions:
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
     drain: bool = False  # leave when nothing is ready and nothing runs
-    limits: Limits = UNLIMITED
+    quota: Quota = UNLIMITED
     heartbeat_file: HeartbeatFile | None = None
     schedules: bool = True  # whether it also enqueues what schedules ask for
     table: SlotTable | None = None  # of a child process: what its supervisor reads when it has died
@@ -119,7 +119,7 @@ class Worker:
             announce=self.announcer.put_one,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
-            most_tasks=options.limits.tasks,
+            most_tasks=options.quota.tasks,
         )
         # One that only works off what is there adds nothing to it.
         self.scheduler: Scheduler | None = None
@@ -196,7 +196,7 @@ class Worker:
                 return False
             if self.pool.stuck and (self.options.table is not None or self.pool.stuck_threads >= self.pool.size):
                 return self._leave_stuck()
-            if why := self.options.limits.reached(tasks=self.dispatcher.ended, seconds=time.monotonic() - began):
+            if why := self.options.quota.reached(tasks=self.dispatcher.ended, seconds=time.monotonic() - began):
                 logger.info("Leaving, because %s.", why)
                 return self._retire()
             self.heartbeat.watch()

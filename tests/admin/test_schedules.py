@@ -1,11 +1,13 @@
 """Schedules: what a person may make, switch and run, and that a form says what is wrong."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.utils import timezone
 
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from tests import tasks
@@ -210,6 +212,28 @@ class TestPages:
         page = root.get(list_url("schedule"), headers={"accept-language": "zh-hans"}).content.decode()
         assert "在 03:00, 星期一 到 星期五" in page
         assert "每 10 秒" in page
+
+    def test_a_slot_that_nobody_enqueued_in_time_says_that_no_scheduler_is_there(self, root: Client, make: Any) -> None:
+        make(next_at=timezone.now() - timedelta(minutes=2))
+        assert "No scheduler is active." in root.get(list_url("schedule")).content.decode()
+
+    @pytest.mark.parametrize(("enabled", "seconds"), [(True, 0), (False, 3600)])
+    def test_one_that_is_due_just_now_or_off_does_not(
+        self, root: Client, make: Any, enabled: bool, seconds: int
+    ) -> None:
+        make(enabled=enabled, next_at=timezone.now() - timedelta(seconds=seconds))
+        assert "No scheduler is active." not in root.get(list_url("schedule")).content.decode()
+
+    def test_a_task_says_which_schedule_enqueued_it(self, root: Client, make: Any) -> None:
+        schedule = make()
+        root.post(schedule_url(schedule, "run"))
+        page = root.get(f"/admin/locqueue/task/{Task.objects.get().pk}/change/").content.decode()
+        assert f'<a href="{schedule_url(schedule)}">nightly</a>' in page
+
+    @pytest.mark.parametrize("metadata", [{"schedule": "nightly"}, {"schedule": None}, ["schedule"], {}])
+    def test_metadata_that_only_looks_like_it_does_no_harm(self, root: Client, make_task: Any, metadata: Any) -> None:
+        page = root.get(f"/admin/locqueue/task/{make_task(metadata=metadata).pk}/change/")
+        assert page.status_code == 200
 
     def test_a_page_shows_the_next_five_runs_in_its_time_zone(self, root: Client, make: Any) -> None:
         page = root.get(schedule_url(make(timezone="Asia/Shanghai"))).content.decode()

@@ -68,7 +68,7 @@ def is_ready_scan(node: dict[str, Any]) -> bool:
 def test_a_claim_behind_a_mark_does_not_read_what_was_claimed_before(store: Store, owner: Owner, old_snapshot: None):
     """H6."""
     put_many(DEAD)
-    last = max(store.claim(owner, DEAD), key=lambda task: task.order)
+    last = store.claim(owner, DEAD)[-1]
     put_many(10)
     mark = Mark(last.priority, last.run_after, last.id)
     from_the_head = blocks_read(lambda: store.claim_from("default", owner, 5))

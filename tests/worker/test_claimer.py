@@ -57,7 +57,7 @@ class Queues:
         return self._take(len(found.ids), [task for task in self.ready if task.id in found.ids])
 
     def _take(self, limit, tasks):
-        taken = sorted(tasks, key=lambda task: task.order)[:limit]
+        taken = sorted(tasks, key=lambda task: (-task.priority, task.run_after, task.id))[:limit]
         self.ready = [task for task in self.ready if task not in taken]
         return taken
 

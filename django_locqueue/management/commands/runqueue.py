@@ -23,7 +23,7 @@ from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
 from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
-from django_locqueue.worker.limits import Limits, resident_megabytes
+from django_locqueue.worker.quota import Quota, resident_megabytes
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
@@ -223,7 +223,7 @@ class Command(BaseCommand):
             exclude_queues=_names("--exclude-queue", options["exclude_queue"]),
             drain=options["drain"],
             schedules=not options["no_scheduler"],
-            limits=_limits(options),
+            quota=_quota(options),
             heartbeat_file=_heartbeat_file(options["heartbeat_file"]),
             table=inherited_table(),
         )
@@ -263,7 +263,7 @@ class _Line(logging.Formatter):
         return super().format(record)
 
 
-def _limits(options: dict[str, Any]) -> Limits:
+def _quota(options: dict[str, Any]) -> Quota:
     tasks, seconds, rss = options["max_tasks"], options["max_time"], options["max_rss"]
     if tasks is not None and tasks < 1:
         raise CommandError(f"--max-tasks must be a whole number of at least 1, got {tasks}.")
@@ -271,7 +271,7 @@ def _limits(options: dict[str, Any]) -> Limits:
         raise CommandError(f"--max-time must be more than 0 seconds, got {seconds:g}.")
     if rss is not None and not rss > (used := resident_megabytes()):
         raise CommandError(f"--max-rss must be more than the {used:.0f} MB that an idle worker holds, got {rss:g}.")
-    return Limits(tasks, seconds, rss)
+    return Quota(tasks, seconds, rss)
 
 
 def _heartbeat_file(name: str) -> HeartbeatFile | None:

@@ -10,7 +10,7 @@ _STATM = Path("/proc/self/statm")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Quota:
     """None: no limit. ``rss`` in megabytes."""
 
     tasks: int | None = None
@@ -28,7 +28,7 @@ class Limits:
         return None
 
 
-UNLIMITED = Limits()
+UNLIMITED = Quota()
 
 
 def resident_megabytes() -> float:
