@@ -19,7 +19,7 @@ from benchmarks.product import KNOWN, Product
 if TYPE_CHECKING:
     from benchmarks.queue_table import QueueTable
 
-MEASURES = ("enqueue", "drain", "latency", "backlog", "snapshot", "idle", "middleware", "profile")
+MEASURES = ("enqueue", "drain", "latency", "backlog", "snapshot", "idle", "middleware", "analytics", "profile")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Scale:
     backlogs: Sequence[int] = (0, 10_000, 100_000, 1_000_000)
     snapshot_seconds: float = 60
     requests: int = 20_000
+    logged_requests: int = 10_000_000
 
 
 QUICK = Scale(
@@ -58,6 +59,7 @@ QUICK = Scale(
     backlogs=(0, 10_000),
     snapshot_seconds=10,
     requests=1_000,
+    logged_requests=50_000,
 )
 
 
@@ -73,9 +75,9 @@ class Run:
 
 
 def measure_functions() -> dict[str, Callable[[Run], Iterator[Reading]]]:
-    from benchmarks import backlog, drain, enqueue, idle, latency, middleware, profile, snapshot
+    from benchmarks import analytics, backlog, drain, enqueue, idle, latency, middleware, profile, snapshot
 
-    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, profile)
+    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, analytics, profile)
     return {name: module.readings for name, module in zip(MEASURES, modules, strict=True)}
 
 

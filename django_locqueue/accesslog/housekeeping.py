@@ -18,13 +18,13 @@ GO_ON_AFTER = 60
 LAST_LOOK_AFTER = datetime.timedelta(hours=6)
 
 
-@schedule("23 3 * * *", name="accesslog prune")
+@schedule("23 3 * * *")
 @task(
     queue_name=access_log.QUEUE_NAME,
     priority=HOUSEKEEPING_PRIORITY,
     takes_context=True,
     max_attempts=3,
-    unique=Unique(key="accesslog-prune", until="finished"),
+    unique=Unique("locqueue-accesslog-prune", until="finished"),
 )
 def prune_access_log(context: Any) -> dict[str, int]:
     """Delete what is older than ``RETENTION_DAYS`` and ``ROLLUP_RETENTION_DAYS``; return how much."""

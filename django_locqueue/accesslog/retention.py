@@ -8,6 +8,7 @@ from django.db import router
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
+from django_locqueue.accesslog.analytics.stale import close_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, Loss
 from django_locqueue.accesslog.privacy.visitor_keys import day_of, delete_old_keys
@@ -34,6 +35,7 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
     deleted = {"requests": 0, "counts": 0, "keys": delete_old_keys(day_of(now.timestamp()))}
     kept = kept_since(access_log.RETENTION_DAYS, now)
     if kept is not None:
+        close_hours(kept)  # what is counted again from now on would lack what is gone
         deleted["requests"] = _delete(_rows(AccessLog).filter(time__lt=kept), "time", should_stop)
     kept = kept_since(access_log.ROLLUP_RETENTION_DAYS, now)
     if kept is not None:

@@ -85,6 +85,7 @@ class Demo:
         self.introduce(web)
 
         from testproject.demo.account import Mark
+        from testproject.demo.analytics import print_analytics
         from testproject.demo.report import print_account, print_latency, print_verdict
 
         mark = Mark.now()
@@ -102,6 +103,7 @@ class Demo:
             print_latency(self.console, comparison)
         print_account(self.console, account)
         self.missing += account.missing
+        print_analytics(self.console, self.missing)
         if self.options.serve:
             self.stay_up(web)
         for process in reversed(self.processes):

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from django.db.models import Count, Max, Q, QuerySet
 from django.utils.encoding import repercent_broken_unicode
 
 from django_locqueue.accesslog import hit
+from django_locqueue.accesslog.analytics.tasks import count_hours
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.models import FINISHED, State, Task
 from testproject.demo import latency
@@ -38,7 +38,7 @@ class Mark:
     @property
     def tasks(self) -> "QuerySet[Task]":
         tasks: QuerySet[Task] = Task.objects.filter(id__gt=self.task_id)
-        return tasks
+        return tasks.exclude(task_path=count_hours.module_path)  # it comes every minute, whatever the visitors do
 
     @property
     def log(self) -> "QuerySet[AccessLog]":
@@ -64,13 +64,6 @@ class TaskCounts:
         return self.successful + self.failed + self.cancelled + self.unfinished
 
 
-@dataclass(frozen=True)
-class Place:
-    name: str
-    requests: int
-    addresses: int
-
-
 @dataclass
 class Account:
     """The facts of a run. ``missing``: a sentence for each thing that was lost; empty if nothing was."""
@@ -78,9 +71,7 @@ class Account:
     sent: int
     recorded: int
     tasks: list[TaskCounts]
-    countries: list[Place]
-    provinces: list[Place]  # of China
-    measured: int  # requests that only compared response times; they are in no place
+    measured: int  # requests that only compared response times
     networks: dict[str, int]  # by the state of their location
     missing: list[str] = field(default_factory=list)
 
@@ -91,15 +82,12 @@ def draw_up(mark: Mark, exchanges: Iterable[Exchange], orders: Orders) -> Accoun
     sent = Counter(key_of(exchange) for exchange in exchanges)
     recorded = Counter(mark.log.values_list("ip", "method", "path", "status").iterator())
     measurements = mark.log.filter(ip=latency.VISITOR.address, user_agent=latency.VISITOR.agent)
-    visits = mark.log.exclude(pk__in=measurements.values("pk"))
     tasks = count_tasks(mark)
     networks = count_networks(mark)
     account = Account(
         sent=len(exchanges),
         recorded=recorded.total(),
         tasks=tasks,
-        countries=countries(visits),
-        provinces=provinces(visits),
         measured=measurements.count(),
         networks=networks,
     )
@@ -154,39 +142,6 @@ def count_networks(mark: Mark) -> dict[str, int]:
     used = mark.log.order_by().values("location")
     rows = Location.objects.filter(pk__in=used).values_list("state").annotate(number=Count("pk"))
     return dict(rows)
-
-
-def countries(visits: "QuerySet[AccessLog]") -> list[Place]:
-    """Return the countries of the visits, the busiest first. One that has a code is one row, whatever its name."""
-    rows = _by(visits, "location__country_code", "location__country", "location__state")
-    names: dict[str, Counter[str]] = {}
-    for code, name, _state, requests, _addresses in rows:
-        if code and name:
-            names.setdefault(code, Counter())[name] += requests
-    return _sums(
-        (names[code].most_common(1)[0][0] if code in names else name or code or f"({state or 'no address'})", *numbers)
-        for code, name, state, *numbers in rows
-    )
-
-
-def provinces(visits: "QuerySet[AccessLog]") -> list[Place]:
-    """Return the provinces of China, the busiest first."""
-    in_china = visits.filter(location__country_code="CN").exclude(location__province="")
-    return _sums(_by(in_china, "location__province"))
-
-
-def _by(visits: "QuerySet[AccessLog]", *columns: str) -> list[Any]:
-    counted = visits.order_by().values_list(*columns)
-    return list(counted.annotate(requests=Count("id"), addresses=Count("ip", distinct=True)))
-
-
-def _sums(rows: Iterable[Any]) -> list[Place]:
-    # Addresses may be summed up: each is in one place.
-    totals: dict[str, tuple[int, int]] = {}
-    for name, requests, addresses in rows:
-        before = totals.get(name, (0, 0))
-        totals[name] = (before[0] + requests, before[1] + addresses)
-    return sorted((Place(name, *sums) for name, sums in totals.items()), key=lambda each: (-each.requests, each.name))
 
 
 QUIET_SECONDS = 60

@@ -5,13 +5,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from testproject.demo.account import ONE_TASK_PER_ORDER, Account, Place
+from testproject.demo.account import ONE_TASK_PER_ORDER, Account
 from testproject.demo.latency import Comparison
 
-TOP = 10
 # What testproject/shop/tasks.py does to show retries and failures.
 ON_PURPOSE = "On purpose: each fourth receipt is retried, and cards over their limit fail."
-SIDE_BY_SIDE = 78  # columns that both tables of places take
 
 
 def print_latency(console: Console, comparison: Comparison) -> None:
@@ -34,23 +32,13 @@ def print_account(console: Console, account: Account) -> None:
     if any(row.name in ONE_TASK_PER_ORDER for row in account.tasks):
         console.print(f" [dim]{ON_PURPOSE}[/]\n", highlight=False)
 
-    countries = _places("Country", account.countries)
-    provinces = _places("Province of China", account.provinces)
-    if console.width >= SIDE_BY_SIDE:
-        both = Table.grid(padding=(0, 2))
-        both.add_row(countries, provinces)
-        console.print(both)
-    else:
-        console.print(countries)
-        console.print(provinces)
-
     networks = account.networks
     parts = [f"{networks.get(state, 0):,} {state}" for state in ("located", "reserved", "unknown")]
     console.print(f" [bold]Networks[/]   {sum(networks.values()):,}: {', '.join(parts)}", highlight=False)
     console.print(f" [bold]Requests[/]   {account.sent:,} sent, {account.recorded:,} recorded", highlight=False)
     if account.measured:
         console.print(
-            f"            {account.measured:,} of them compared response times, and are left out of the places",
+            f"            {account.measured:,} of them, from 127.0.0.1, compared response times",
             highlight=False,
         )
     console.print()
@@ -75,16 +63,6 @@ def _table(title: str, *columns: str) -> Table:
     table.add_column(title, no_wrap=True, min_width=12)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
-def _places(title: str, places: list[Place]) -> Table:
-    table = _table(title, "requests", "visitors")
-    for place in places[:TOP]:
-        table.add_row(place.name, f"{place.requests:,}", f"{place.addresses:,}")
-    if rest := places[TOP:]:
-        # Addresses are not summed up: one has one place, so the sum is right.
-        table.add_row(f"{len(rest)} more", f"{sum(p.requests for p in rest):,}", f"{sum(p.addresses for p in rest):,}")
     return table
 
 

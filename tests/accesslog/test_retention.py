@@ -7,6 +7,8 @@ from django.db import connection
 from django.utils import timezone
 
 from django_locqueue.accesslog import retention
+from django_locqueue.accesslog.analytics.stale import mark_stale
+from django_locqueue.accesslog.analytics.tasks import count_stale_hours
 from django_locqueue.accesslog.housekeeping import prune_access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, VisitorKey
 from django_locqueue.accesslog.retention import kept_since, prune
@@ -77,6 +79,17 @@ def test_counts_of_addresses_are_kept_no_longer_than_the_addresses():
     count("path", ago(days=200), "/")
     prune(NOW)
     assert [stat.dimension for stat in HourlyStat.objects.all()] == ["path"]
+
+
+def test_the_counts_of_what_is_deleted_stay_as_they_are():
+    old = ago(days=200)
+    requests(old)
+    mark_stale([old])
+    count_stale_hours()
+    prune(NOW)
+    mark_stale([old])
+    count_stale_hours()
+    assert HourlyStat.objects.get(dimension="all").hits == 1
 
 
 def test_old_keys_of_visitors_are_deleted():

@@ -1,5 +1,6 @@
 """Builds tiny ip2region files, so that the reader is tested against the format and not against one download."""
 
+import datetime
 import ipaddress
 import struct
 from collections.abc import Iterable
@@ -9,7 +10,14 @@ HEADER = 256
 VECTOR = 256 * 256 * 8
 
 
-def build_xdb(path: Path, version: int, ip_version: int, regions: Iterable[tuple[str, str, str]]) -> Path:
+def build_xdb(
+    path: Path,
+    version: int,
+    ip_version: int,
+    regions: Iterable[tuple[str, str, str]],
+    *,
+    built: datetime.date = datetime.date(2026, 11, 1),
+) -> Path:
     """Write ``(first address, last address, region)`` rows, each within one pair of leading bytes; return ``path``."""
     rows = sorted((ipaddress.ip_address(a).packed, ipaddress.ip_address(b).packed, text) for a, b, text in regions)
     texts = bytearray()
@@ -32,7 +40,8 @@ def build_xdb(path: Path, version: int, ip_version: int, regions: Iterable[tuple
         begin = struct.unpack_from("<I", vector, cell)[0] or place
         struct.pack_into("<II", vector, cell, begin, place)
     last_entry = index_start + (len(rows) - 1) * entry_size
-    header = struct.pack("<HHIIIHH", version, 1, 1_700_000_000, index_start, last_entry, ip_version, 4)
+    created = int(datetime.datetime.combine(built, datetime.time(), datetime.UTC).timestamp())
+    header = struct.pack("<HHIIIHH", version, 1, created, index_start, last_entry, ip_version, 4)
     if version == 2:
         header = header[:16]  # the fields for IPv6 came with version 3
     path.write_bytes(header.ljust(HEADER, b"\0") + vector + texts + index)

@@ -1,12 +1,17 @@
 """What the demo is told, and what it tells."""
 
+from io import StringIO
+
 import pytest
 from django.utils import timezone
+from rich.console import Console
 
+from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.models import AccessLog, Location
 from testproject.demo import __main__ as demo
 from testproject.demo import latency, report
-from testproject.demo.account import Mark, Place, draw_up
+from testproject.demo.account import Mark, draw_up
+from testproject.demo.analytics import print_analytics
 from testproject.demo.traffic import Orders
 
 
@@ -58,14 +63,6 @@ def account(db):
     return draw_up(mark, [], Orders())
 
 
-def test_a_country_is_one_row_though_not_all_of_it_is_named(account):
-    assert account.countries == [Place("美国", 2, 2), Place("(no address)", 1, 1), Place("中国", 1, 1)]
-
-
-def test_provinces_are_those_of_china(account):
-    assert account.provinces == [Place("江苏", 1, 1)]
-
-
 def test_what_compares_response_times_is_no_visitor(account):
     assert account.measured == 1
 
@@ -75,3 +72,25 @@ def test_what_compares_response_times_is_no_visitor(account):
 )
 def test_a_page_does_not_get_faster_by_being_recorded(milliseconds, words):
     assert report._difference(milliseconds) == words
+
+
+@pytest.fixture
+def console():
+    return Console(file=StringIO(), width=120)
+
+
+def test_the_demo_prints_the_analytics_as_tables(account, console):
+    mark_stale(AccessLog.objects.values_list("time", flat=True))
+    missing = []
+    print_analytics(console, missing)
+    assert missing == []
+    lines = console.file.getvalue().splitlines()
+    assert any(line.startswith(" 5 requests") for line in lines)
+    assert any("Country" in line and "Province of China" in line for line in lines)  # side by side
+    assert any("江苏" in line and "100.0%" in line for line in lines)
+
+
+def test_counts_that_are_not_those_of_the_log_are_a_loss(account, console):
+    missing = []
+    print_analytics(console, missing)  # nothing said that an hour is stale
+    assert missing == ["The analytics count 0 requests; in the log there are 5."]

@@ -8,7 +8,8 @@ networks that ip2region places in one country are registered in another; of Belg
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from django_locqueue.accesslog.geo.result import GeoResult, IPAddress, Provider
+from django_locqueue.accesslog.geo.provider import OfflineProvider
+from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 
 # Addresses that are looked up, once in a process, in two seconds. Half as many named Barbados after another island.
 SAMPLE = 120_000
@@ -18,7 +19,7 @@ CLEARLY = 1.5  # times as many votes as the next
 class Countries:
     """Names by code and codes by name, of the countries where both agree on each other."""
 
-    def __init__(self, named: Iterable[tuple[IPAddress, GeoResult]], coded: Provider) -> None:
+    def __init__(self, named: Iterable[tuple[IPAddress, GeoResult]], coded: OfflineProvider) -> None:
         votes: Counter[tuple[str, str]] = Counter()
         for address, place in named:
             code = place.country_code

@@ -30,10 +30,15 @@ def parse_region(text: str, provider: str) -> GeoResult | None:
         return None
     if country == CHINA:
         code = code or "CN"
-        province, city = short_province(province), _city_suffix.sub("", city)
+        province, city = short_province(province), short_city(city)
     return GeoResult(provider, country_code=code, country=country, province=province, city=city, isp=isp)
 
 
 def short_province(name: str) -> str:
     """Return one spelling for each: 北京 for 北京市, 内蒙古 for 内蒙古自治区. Else a chart shows both."""
     return _province_suffix.sub("", name)
+
+
+def short_city(name: str) -> str:
+    """Return 杭州 for 杭州市, in China."""
+    return _city_suffix.sub("", name)

@@ -8,6 +8,7 @@ import ipaddress
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.accesslog.geo.provider import OfflineProvider
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 
 _names: tuple[tuple[Promise, tuple[str, ...]], ...] = (
@@ -45,8 +46,10 @@ def label(prefix: str) -> Promise | None:
         return None
 
 
-class Reserved:
+class Reserved(OfflineProvider):
     """Recognises such addresses, so that no provider after it is asked."""
 
+    name = "reserved"
+
     def lookup(self, address: IPAddress) -> GeoResult | None:
-        return None if name_of(address) is None else GeoResult("reserved", is_reserved=True)
+        return None if name_of(address) is None else GeoResult(self.name, is_reserved=True)

@@ -3,13 +3,8 @@
 import ipaddress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-class GeoError(Exception):
-    """A provider cannot answer at all: its file or package is missing or broken."""
 
 
 class Precision(StrEnum):
@@ -26,7 +21,8 @@ class Precision(StrEnum):
 class GeoResult:
     """A place; what is not known is empty.
 
-    ``country_code``: ISO 3166-1 alpha-2. The names are in the provider's language.
+    ``country_code``: ISO 3166-1 alpha-2. The names are in the provider's language. ``adcode``: the place's number in
+    GB/T 2260, of places in China. ``latitude``, ``longitude``: WGS 84, in degrees.
     """
 
     provider: str
@@ -36,6 +32,9 @@ class GeoResult:
     city: str = ""
     district: str = ""
     isp: str = ""
+    adcode: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
     is_reserved: bool = False
 
     @property
@@ -49,11 +48,3 @@ class GeoResult:
 
     def with_country(self, code: str, name: str) -> "GeoResult":
         return replace(self, country_code=code, country=name)
-
-
-class Provider(Protocol):
-    """Knows where addresses are. Used by many threads at once."""
-
-    def lookup(self, address: IPAddress) -> GeoResult | None:
-        """Return the place, or None if it is not known. Raises :class:`GeoError` if the provider is out of order."""
-        ...

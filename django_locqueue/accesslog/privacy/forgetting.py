@@ -6,6 +6,7 @@ from typing import Any
 from django.db import router, transaction
 from django.db.models import QuerySet
 
+from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.client_ip import Trust, client_ip
 from django_locqueue.accesslog.models import AccessLog, VisitorKey
 from django_locqueue.accesslog.prefix import network_prefix
@@ -51,16 +52,17 @@ def rows_of_address(ip: str) -> "QuerySet[AccessLog]":
 
 
 def forget_batch(rows: "QuerySet[AccessLog]") -> int:
-    """Forget whose the first of the rows are; return how many. Three statements, or one if there are none."""
+    """Forget whose the first of the rows are; return how many. A few statements, or one if there are none."""
     # Forgotten rows are no rows of the user or the address any more: the next batch is what is left of them.
-    found = list(rows.values_list("pk", "location_id")[:BATCH])
+    found = list(rows.values_list("pk", "location_id", "time")[:BATCH])
     if not found:
         return 0
-    lonely = [pk for pk, prefix in found if prefix is not None and not is_shared(prefix)]
+    lonely = [pk for pk, prefix, _ in found if prefix is not None and not is_shared(prefix)]
     with transaction.atomic(using=rows.db):
-        _log().filter(pk__in=[pk for pk, _ in found]).update(**NOBODY)
+        _log().filter(pk__in=[pk for pk, *_ in found]).update(**NOBODY)
         if lonely:
             _log().filter(pk__in=lonely).update(location=None)
+        mark_stale(moment for *_, moment in found)  # the counts hold addresses, too
     return len(found)
 
 

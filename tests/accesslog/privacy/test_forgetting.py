@@ -6,8 +6,10 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from django_locqueue.accesslog import privacy, user_deletion
+from django_locqueue.accesslog.analytics.stale import mark_stale
+from django_locqueue.accesslog.analytics.tasks import count_stale_hours
 from django_locqueue.accesslog.housekeeping import forget_user
-from django_locqueue.accesslog.models import AccessLog, VisitorKey
+from django_locqueue.accesslog.models import AccessLog, HourlyStat, VisitorKey
 from django_locqueue.accesslog.privacy import forgetting
 from django_locqueue.accesslog.privacy.pseudonym import pseudonym
 from django_locqueue.accesslog.privacy.visitor_keys import day_of
@@ -91,6 +93,17 @@ def test_all_are_forgotten_however_many(monkeypatch):
         row(number)
     assert privacy.forget(user=get_user_model()(pk=7)) == 8
     assert not AccessLog.objects.filter(ip=IP).exists()
+
+
+def test_the_counts_forget_the_address_too():
+    row()
+    mark_stale([AccessLog.objects.get().time])
+    count_stale_hours()
+    counts = HourlyStat.objects.filter(dimension="ip")
+    assert [stat.key for stat in counts] == [IP]
+    privacy.forget(user=7)
+    count_stale_hours()
+    assert [stat.key for stat in counts.all()] == [""]
 
 
 @pytest.mark.parametrize("given", [{}, {"user": 7, "ip": IP}])

@@ -1,0 +1,117 @@
+"""What the analytics of a month cost: counting an hour of the log, and reading a page's numbers from the counts.
+
+PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, of both
+of which a few are most of the traffic. A page's numbers are the overview, with the period before, and eight tables.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import django
+import environ
+from django.conf import settings
+
+from benchmarks.product import LOCQUEUE
+from benchmarks.run import Reading, Run
+from benchmarks.worker import ROOT
+
+DAYS = 30
+DIMENSIONS = ("status", "country", "province", "city", "isp", "path", "ip", "referer")
+
+# power() of an even number between 0 and 1: the first keys get most of the requests.
+FILL = """
+INSERT INTO locqueue_accesslog_accesslog
+       (hit_id, time, ip, prefix, method, host, path, action, route, status, duration_ms, is_bot, user_agent, referer,
+        streaming, weight, query, visitor)
+SELECT md5(n::text), now() - interval '30 days' * (n / %(requests)s::float), ('49.65.' || net || '.' || host)::inet,
+       '49.65.' || net || '.0/24', 'GET', 'example.com', '/products/' || floor(2000 * power(random(), 3)), 'product',
+       'products/<int:pk>', (ARRAY[200,200,200,200,200,200,301,404,500])[1 + floor(random() * 9)],
+       exp(random() * 6), random() < 0.2, 'Mozilla/5.0',
+       (ARRAY['', '', 'https://www.baidu.com/s'])[1 + floor(random() * 3)],
+       false, 1, '', ''
+  FROM (SELECT n, floor(100 * power(random(), 2))::int AS net, floor(250 * power(random(), 2))::int AS host
+          FROM generate_series(1, %(requests)s) AS n) AS visits
+"""
+
+
+def readings(run: Run) -> Iterator[Reading]:
+    """In a process with settings of its own, of which the access log is a part."""
+    if run.product is not LOCQUEUE or not os.environ["BENCHMARK_DATABASE_URL"].startswith("postgres"):
+        return
+    command = [sys.executable, "-m", "benchmarks.analytics", str(run.scale.logged_requests)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    for name, value in json.loads(done.stdout).items():
+        yield Reading("analytics", name, "ms", value)
+
+
+def configure() -> None:
+    settings.configure(
+        SECRET_KEY="for the benchmark only",  # noqa: S106
+        USE_TZ=True,
+        INSTALLED_APPS=[
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django_locqueue",
+            "django_locqueue.accesslog",
+        ],
+        DATABASES={"default": environ.Env.db_url_config(os.environ["BENCHMARK_DATABASE_URL"])},
+    )
+    django.setup()
+
+
+def fill(requests: int) -> None:
+    from django.core.management import call_command
+    from django.db import connection
+
+    from django_locqueue.accesslog.models import Location
+
+    call_command("migrate", verbosity=0)
+    Location.objects.bulk_create(
+        Location(
+            prefix=f"49.65.{net}.0/24",
+            state=Location.State.LOCATED,
+            country_code="CN" if net < 70 else "US",
+            country="中国" if net < 70 else "美国",
+            province=f"province {net % 34}",
+            city=f"city {net}",
+            isp=f"operator {net % 8}",
+        )
+        for net in range(100)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, {"requests": requests})
+        cursor.execute("VACUUM ANALYZE locqueue_accesslog_accesslog")
+
+
+def measure(requests: int) -> dict[str, float]:
+    """Return milliseconds by what took them."""
+    from django.utils import timezone
+
+    from django_locqueue.accesslog.analytics.period import Period
+    from django_locqueue.accesslog.analytics.reading import overview, top
+    from django_locqueue.accesslog.analytics.stale import mark_stale
+    from django_locqueue.accesslog.analytics.tasks import count_stale_hours
+
+    now = timezone.now()
+    mark_stale(Period.last(24 * DAYS + 1, now).hours())
+    started = time.perf_counter()
+    hours = count_stale_hours()
+    told = {f"count an hour of {requests // (24 * DAYS):,} requests": (time.perf_counter() - started) / hours * 1000}
+    for name, days in (("a day", 1), ("a week", 7), ("a month", DAYS)):
+        period = Period.last(24 * days, now)
+        started = time.perf_counter()
+        overview(period, now)
+        for dimension in DIMENSIONS:
+            top(dimension, period)
+        told[f"all numbers of {name}, of {requests:,} requests"] = (time.perf_counter() - started) * 1000
+    return told
+
+
+if __name__ == "__main__":
+    configure()
+    fill(int(sys.argv[1]))
+    sys.stdout.write(json.dumps(measure(int(sys.argv[1]))))

@@ -1,0 +1,34 @@
+"""Where a request came from, as keys to count it by: the same place has one key, whichever provider named it."""
+
+import re
+from collections.abc import Iterator
+
+from django_locqueue.accesslog.analytics.keys import RESERVED, UNKNOWN, joined
+from django_locqueue.accesslog.analytics.provinces import CHINA, province_name
+from django_locqueue.accesslog.models import HourlyStat, Location
+
+Dimension = HourlyStat.Dimension
+
+_city_suffix = re.compile("(?<=..)(市|地区|盟)$")
+
+
+def keys_of(
+    state: str | None, country_code: str, country: str, province: str, city: str, isp: str, adcode: str
+) -> Iterator[tuple[Dimension, str]]:
+    """Give the key of each dimension of places. ``state``: None if the request has no location."""
+    code, country, province, city, isp = (text or "" for text in (country_code, country, province, city, isp))
+    yield Dimension.ISP, isp
+    if state == Location.State.RESERVED:
+        nowhere = RESERVED
+    elif not code and not country:
+        nowhere = UNKNOWN
+    else:
+        code = code or (CHINA if country == "中国" else "")
+        if code == CHINA:
+            province, city = province_name(province, adcode), _city_suffix.sub("", city)
+        yield Dimension.COUNTRY, joined(code, country)
+        yield Dimension.PROVINCE, joined(code or country, province)
+        yield Dimension.CITY, joined(code or country, province, city)
+        return
+    for dimension in (Dimension.COUNTRY, Dimension.PROVINCE, Dimension.CITY):
+        yield dimension, nowhere

@@ -1,0 +1,35 @@
+"""百度 Baidu: provinces, cities and some districts of China, for IPv4. Its coordinates are its own, and not taken."""
+
+from django_locqueue.accesslog.geo.http_provider import HttpProvider
+from django_locqueue.accesslog.geo.region import CHINA
+
+
+class Baidu(HttpProvider):
+    """The provider. Of an address abroad it says that locating failed, with the status of a fault of its own."""
+
+    name = "baidu"
+    url = "https://api.map.baidu.com/location/ip"
+    params = {"ip": "{ip}", "ak": "{key}"}
+    fields = {
+        "province": "content.address_detail.province",
+        "city": "content.address_detail.city",
+        "district": "content.address_detail.district",
+        "adcode": "content.address_detail.adcode",
+    }
+    constants = {"country_code": "CN", "country": CHINA}
+    ok = {"status": "0"}
+    refusals = {
+        "message": {"*loc failed*": "unknown", "*ip illegal*": "unknown"},
+        "status": {
+            "4": "day",
+            "30?": "day",
+            "40?": "second",
+            "[359]": "denied",
+            "10?": "denied",
+            "2??": "denied",  # key, signature, list of addresses, rights
+        },
+    }
+    families = frozenset({4})
+    countries = frozenset({"CN"})
+    interval = 0.4  # a key that nothing was paid for has three calls a second
+    time_zone = "Asia/Shanghai"
