@@ -112,21 +112,21 @@ def test_a_report_that_is_stored_twice_counts_once(db):
     loss = a_loss(1, dropped=1204)
     record_loss.func(**loss)
     record_loss.func(**loss)
-    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (1204, 0)
 
 
 def test_all_reasons_of_all_processes_are_summed(db):
     record_loss.func(**a_loss(1, dropped=1000, refused=200))
-    record_loss.func(**a_loss(2, refused=1, errors=3))
-    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+    record_loss.func(**a_loss(2, dropped=204, refused=1, errors=3))
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (1204, 204)
 
 
 def test_what_was_lost_before_is_not_counted(db, django_assert_num_queries):
     two_hours_ago = timezone.now() - datetime.timedelta(hours=2)
     record_loss.func(**a_loss(1, dropped=7, time=two_hours_ago.timestamp()))
     with django_assert_num_queries(1):
-        assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 0
-    assert lost_since(two_hours_ago - datetime.timedelta(seconds=1)) == 7
+        assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (0, 0)
+    assert lost_since(two_hours_ago - datetime.timedelta(seconds=1)) == (7, 0)
 
 
 def test_without_time_zones_the_moment_is_local(db, settings):
