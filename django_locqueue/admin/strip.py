@@ -81,6 +81,9 @@ class Strip:
             url = reverse(f"admin:{app_label}_{name}_changelist", current_app=self.site.name)
             count = capped_text(counts[label]) if label in counts else ""
             found.append(Link(short_name(model), url, count, label == self.current))
+            for page, page_label, view in getattr(model_admin, "further_pages", ()):
+                page_url = reverse(f"admin:{view}", current_app=self.site.name)
+                found.append(Link(page_label, page_url, "", page == self.current))
         return found
 
     @property

@@ -66,3 +66,8 @@ def province_name(name: str, adcode: str = "") -> str:
     """
     by_code = _SPELLINGS.get((adcode or "")[:2])
     return by_code[0] if by_code else _names.get(_plain(name), name)
+
+
+def spellings_of(short_name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the two digits of a province's code and the beginnings of its names; empty if we do not know it."""
+    return next(((code, names) for code, names in _SPELLINGS.items() if names[0] == short_name), ("", ()))

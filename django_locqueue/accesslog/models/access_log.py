@@ -6,13 +6,14 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog import hit
 from django_locqueue.accesslog.models.location import Location
+from django_locqueue.accesslog.visible import visible
 
 
 class AccessLog(models.Model):
     """A stored hit."""
 
     hit_id = models.CharField(max_length=32, unique=True, editable=False)  # a batch that is stored twice adds nothing
-    time = models.DateTimeField(_("time"), db_index=True)
+    time = models.DateTimeField(_("time"))
     ip = models.GenericIPAddressField(_("IP address"), null=True, blank=True)
     location = models.ForeignKey(
         Location,
@@ -22,6 +23,7 @@ class AccessLog(models.Model):
         blank=True,
         on_delete=models.DO_NOTHING,
         db_constraint=False,  # the log is right without its locations, and may be pruned apart from them
+        db_index=False,
         related_name="+",
     )
     user = models.ForeignKey(
@@ -32,6 +34,7 @@ class AccessLog(models.Model):
         on_delete=models.SET_NULL,
         # A user who is deleted between the request and its storing must not fail the whole batch.
         db_constraint=False,
+        db_index=False,
         related_name="+",
     )
     method = models.CharField(_("method"), max_length=hit.METHOD_LENGTH)
@@ -54,11 +57,21 @@ class AccessLog(models.Model):
         verbose_name = _("logged request")
         verbose_name_plural = _("Access log")
         default_permissions = ("view", "delete")
-        permissions = [("view_full_ip", _("Can see full IP addresses"))]
-        indexes = [models.Index(fields=["status", "time"], name="locqueue_accesslog_status")]
+        permissions = [
+            ("view_full_ip", _("Can see full IP addresses")),
+            ("export_data", _("Can export data")),
+        ]
+        # Each ends as the list is ordered: newest first, by the time of the request. Imported rows are old, and their
+        # times are whole seconds, which many share.
+        indexes = [
+            models.Index(fields=["time", "id"], name="locqueue_accesslog_time"),
+            models.Index(fields=["location", "time", "id"], name="locqueue_accesslog_network"),
+            models.Index(fields=["user", "time", "id"], name="locqueue_accesslog_user"),
+            models.Index(fields=["status", "time"], name="locqueue_accesslog_status"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.method} {self.path} {self.status}"
+        return visible(f"{self.method} {self.path} {self.status}")
 
     @property
     def prefix(self) -> str | None:

@@ -1,0 +1,62 @@
+"""What stands around a request: the tasks that it enqueued, and what else its address asked for that day."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+
+from django_locqueue.accesslog.admin.changelist import NEWEST
+from django_locqueue.accesslog.admin.log_links import stamp
+from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
+from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.visible import visible
+from django_locqueue.admin.badges import state_badge
+from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.task_base import WIDE_COLUMNS
+from django_locqueue.models import Task
+
+
+class TaskLine(NamedTuple):
+    """A task of the request; without address and badge if it was deleted since."""
+
+    label: str
+    url: str = ""
+    badge: Any = ""
+
+
+def around_request(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str, Any]:
+    """Return the context of ``request_page.html``."""
+    return {**_same_day(admin_site, request, row), "tasks": _tasks(admin_site, request, row)}
+
+
+def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str, Any]:
+    if row.ip is None or row.prefix is None:
+        return {}
+    full = may_see_full_ip(request)
+    midnight = local(timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = AccessLog.objects.filter(location_id=row.prefix, time__gte=midnight)
+    rows = rows.filter(ip=row.ip) if full else rows
+    query = urlencode({"q": row.ip if full else row.prefix, "since": stamp(midnight)})
+    list_url = reverse("admin:locqueue_accesslog_accesslog_changelist", current_app=admin_site.name)
+    return {
+        "same_day_is_of_address": full,
+        "same_day": CappedPaginator(rows.order_by(*NEWEST), 1).count_text,
+        "same_day_url": f"{list_url}?{query}",
+    }
+
+
+def _tasks(admin_site: Any, request: HttpRequest, row: AccessLog) -> list[TaskLine]:
+    ids = [int(text) for text in getattr(row, "task_ids", "").split(",") if text.isascii() and text.isdecimal()]
+    if not ids or not request.user.has_perm("locqueue.view_task"):
+        return []
+    found = Task.objects.defer(*WIDE_COLUMNS).in_bulk(ids)
+    return [_line(admin_site, number, found.get(number)) for number in ids]
+
+
+def _line(admin_site: Any, number: int, task: Task | None) -> TaskLine:
+    if task is None:
+        return TaskLine(f"#{number}")
+    url = reverse("admin:locqueue_task_change", args=[number], current_app=admin_site.name)
+    return TaskLine(f"{visible(task.name)} #{number}", url, state_badge(task))

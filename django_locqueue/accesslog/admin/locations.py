@@ -1,0 +1,35 @@
+"""The list of networks and where they are."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.accesslog.admin.filters import PrecisionFilter
+from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
+from django_locqueue.accesslog.models import Location
+from django_locqueue.accesslog.visible import visible
+from django_locqueue.admin import moments
+
+
+@admin.register(Location)
+class LocationAdmin(ReadOnlyAdmin):
+    list_display = ("prefix", "state", "place", "isp", "provider", "area", "looked_up")
+    list_filter = ("state", PrecisionFilter)
+    lookups = frozenset({"state__exact", "precision__exact"})
+    ordering = ("prefix",)
+    sortable_by = ()
+    search_fields = ("prefix__startswith",)
+    search_help_text = _("The beginning of a network, such as 49.65.")
+
+    @admin.display(description=_("Location (estimated)"))
+    def place(self, row: Location) -> str:
+        return visible(row.text)
+
+    @admin.display(description=_("precision"), empty_value=EMPTY)
+    def area(self, row: Location) -> Any:
+        return dict(PrecisionFilter.choices_offered).get(row.precision, row.precision) or None
+
+    @admin.display(description=_("looked up"))
+    def looked_up(self, row: Location) -> Any:
+        return moments.time_tag(row.resolved_at)

@@ -1,0 +1,44 @@
+"""What of a logged request may be shown, to whom, and how: visitors send any text, and addresses are personal."""
+
+import datetime
+import ipaddress
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+
+from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.admin import moments
+
+VIEW = "locqueue_accesslog.view_accesslog"
+FULL_IP = "locqueue_accesslog.view_full_ip"
+EXPORT = "locqueue_accesslog.export_data"
+
+
+def may_see_full_ip(request: Any) -> bool:
+    return bool(request.user.has_perm(FULL_IP))
+
+
+def masked(ip: str) -> str:
+    """Return ``203.0.113.•`` or ``2001:db8:1::•``: what is personal in an address is its end."""
+    network = ipaddress.ip_network(network_prefix(ip, 24, 48))
+    return str(network.network_address).removesuffix("0" if network.version == 4 else "") + "•"
+
+
+def local(moment: datetime.datetime) -> datetime.datetime:
+    """Return the moment in the project's time zone, or as it is without USE_TZ."""
+    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
+
+
+def second(moment: datetime.datetime) -> str:
+    """Return ``2026-11-30 14:02:11``: columns of a log stand below each other."""
+    return f"{local(moment):%Y-%m-%d %H:%M:%S}"
+
+
+def milliseconds(length: float) -> str:
+    """Return ``0.4 ms``, ``42 ms``, ``1.3 s``: two digits that mean something."""
+    if length >= 999.5:
+        return moments.span(datetime.timedelta(milliseconds=min(length, 1e12)))
+    digits = 1 if length < 9.95 else 0
+    return gettext("%(milliseconds)s ms") % {"milliseconds": number_format(round(length, digits), digits)}

@@ -1,0 +1,46 @@
+"""Who may see which page of the access log."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = f"{LIST}address/49.65.250.135/"
+LOG, FULL, CSV = "view_accesslog", "view_full_ip", "export_data"
+
+
+@pytest.mark.parametrize(
+    ("page", "needed"),
+    [(LIST, {LOG}), (ANALYTICS, {LOG}), (EXPORT, {LOG, CSV}), (ADDRESS, {LOG, FULL})],
+)
+@pytest.mark.parametrize("held", [(), (LOG,), (FULL,), (CSV,), (LOG, FULL), (LOG, CSV), (FULL, CSV), (LOG, FULL, CSV)])
+def test_a_page_needs_its_permissions(person: Any, page: str, needed: set[str], held: tuple[str, ...]) -> None:
+    assert person(*held).get(page).status_code == (200 if needed <= set(held) else 403)
+
+
+@pytest.mark.parametrize("page", [LIST, ANALYTICS, EXPORT, ADDRESS])
+def test_who_is_not_signed_in_is_asked_to(client: Client, page: str) -> None:
+    assert client.get(page).headers["Location"].startswith("/admin/login/")
+
+
+@pytest.mark.parametrize("page", [ANALYTICS, ADDRESS])
+def test_a_page_that_only_shows_is_not_posted_to(admin_client: Client, page: str) -> None:
+    assert admin_client.post(page).status_code == 405
+
+
+def test_without_its_permission_no_page_holds_a_full_address(viewer: Client, place: Any) -> None:
+    row = entry()
+    count_all()
+    for page in (LIST, ANALYTICS, f"{LIST}{row.pk}/change/"):
+        html = html_of(viewer, page)
+        assert "49.65.250.•" in html, page
+        assert "49.65.250.135" not in html, page
+
+
+def test_buttons_are_for_those_who_may_press_them(viewer: Client, person: Any) -> None:
+    assert "Export CSV" not in html_of(viewer, LIST)
+    assert "Export CSV" in html_of(person(LOG, CSV), LIST)
