@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
-from django_locqueue.accesslog.admin.shown import visible
 from django_locqueue.accesslog.models import ProviderState
+from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
 
 
