@@ -41,9 +41,9 @@ def to_row(hit: Hit) -> AccessLog:
     """Return the row of a hit. Raises ValueError or TypeError for a value that is not of its type."""
     return AccessLog(
         hit_id=hit.id,
-        time=_moment(hit.time),
+        time=moment(hit.time),
         ip=hit.ip,
-        location_id=hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6),
+        location_id=hit.prefix or (hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6)),
         user_id=_user_key(hit.user_id),
         method=hit.method,
         host=hit.host,
@@ -53,13 +53,14 @@ def to_row(hit: Hit) -> AccessLog:
         status=hit.status,
         duration_ms=hit.duration_ms,
         bytes=hit.bytes,
-        is_bot=is_bot(hit.user_agent),
+        is_bot=access_log.BOTS != "same" and (is_bot(hit.user_agent) if hit.is_bot is None else hit.is_bot),
         user_agent=hit.user_agent,
         referer=hit.referer,
         streaming=hit.streaming,
         weight=hit.weight,
         query=hit.query,
         visitor=hit.visitor,
+        task_ids=hit.task_ids,
     )
 
 
@@ -83,7 +84,8 @@ def _insert_all(rows: list[AccessLog]) -> list[AccessLog]:
     return good
 
 
-def _moment(seconds: float) -> datetime.datetime:
+def moment(seconds: float) -> datetime.datetime:
+    """Return the moment as this project's rows hold it. ``seconds``: since 1970."""
     # Without USE_TZ Django's rows hold the local time.
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC if settings.USE_TZ else None)
 
