@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from django_locqueue.exceptions import Cancel, ChunkFailed, DuplicateTask, QueueFull, Retry, Snooze
+from django_locqueue.origin import Origin, current_origin
 from django_locqueue.policies.chunk import ChunkCall
 from django_locqueue.policies.unique import Unique
 
@@ -18,11 +19,13 @@ __all__ = [
     "ChunkCall",
     "ChunkFailed",
     "DuplicateTask",
+    "Origin",
     "QueueFull",
     "Retry",
     "Snooze",
     "Unique",
     "chain",
+    "current_origin",
     "group",
     "schedule",
     "task",

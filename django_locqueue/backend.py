@@ -23,6 +23,7 @@ from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, dropped_result, hooks_of
 from django_locqueue.models import State
 from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import PendingLimit, admit, give_back, pending_limits
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.limits import limits_of
@@ -138,6 +139,8 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
             [result] = self._store_many(task, [(args, kwargs)])
             return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
+        if (origin := current_origin.get()) is not None:
+            origin.enqueued([enqueued.id])
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             compat.task_enqueued.send(type(self), task_result=result)
@@ -173,11 +176,16 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
             if getattr(task, "unique", None) is not None:
                 results = uniqueness.enqueue(self.store, task, arguments, calls)
                 left_out = [call for call, result in zip(calls, results, strict=True) if result.is_duplicate]
+                ids = (int(result.id) for result in results if not result.is_duplicate)
             else:
-                results = NewResults(task, self.store.enqueue_many(calls), [call.args_kwargs for call in calls])
+                stored = self.store.enqueue_many(calls)
+                results = NewResults(task, stored, [call.args_kwargs for call in calls])
                 left_out = []
+                ids = (each.id for each in stored)
         finally:
             give_back(left_out, self.pending_limits)
+        if (origin := current_origin.get()) is not None:
+            origin.enqueued(ids)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
                 if not result.is_duplicate:
@@ -224,6 +232,9 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
 
     def _calls(self, task: Any, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> Iterator[Call]:
         options = task if isinstance(task, TaskDefinition) else None
+        metadata = options.metadata if options else None
+        if (origin := current_origin.get()) is not None:
+            metadata = {**origin.metadata, **(metadata or {})}
         name_of = partial(argument_name, task)
         same: dict[str, Any] = {
             "task_path": task.module_path,
@@ -232,7 +243,7 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
             "run_after": None if task.run_after is None else clock.storable(task.run_after),
             "max_attempts": (options and options.max_attempts) or self.max_attempts,
             "backend_alias": self.alias,
-            "metadata": payload.dump(options.metadata) if options and options.metadata else None,
+            "metadata": payload.dump(metadata) if metadata else None,
         }
         limits = limits_of(options) if options else None
         usual: dict[str, Any] = {}

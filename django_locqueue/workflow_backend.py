@@ -8,6 +8,7 @@ from typing import Any
 from django_locqueue import compat, endings
 from django_locqueue.exceptions import WorkflowDoesNotExist
 from django_locqueue.hooks import Dropped
+from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import admit, give_back
 from django_locqueue.result import new_result
 from django_locqueue.store import get_store
@@ -42,6 +43,8 @@ class WorkflowBackend:
         except BaseException:
             give_back(stored[0][1], self.pending_limits)
             raise
+        if (origin := current_origin.get()) is not None:
+            origin.enqueued(each.id for each in enqueued)
         if compat.is_heard(compat.task_enqueued, logging.DEBUG):
             calls = (call for step in steps for call in step.calls)
             for call, each in zip(calls, enqueued, strict=True):

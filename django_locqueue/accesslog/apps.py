@@ -9,5 +9,15 @@ class AccessLogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"  # fixed: else the host project's default makes migrations here
 
     def ready(self) -> None:
-        from django_locqueue.accesslog import checks  # noqa: F401 - registers the system checks
-        from django_locqueue.accesslog.geo import checks as geo_checks  # noqa: F401 - and those of its providers
+        # They register system checks.
+        from django_locqueue.accesslog import (  # noqa: F401
+            checks,
+            locating_checks,
+            recorder_checks,
+            request_checks,
+            user_deletion,
+        )
+        from django_locqueue.accesslog.geo import checks as geo_checks  # noqa: F401
+        from django_locqueue.accesslog.privacy import checks as privacy_checks  # noqa: F401
+
+        user_deletion.connect()

@@ -10,26 +10,51 @@ from typing import Any
 
 from django_locqueue.accesslog.recorder import recorder
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]  # servers and frameworks type its arguments differently
 
 
 class LifespanMiddleware:
-    """``application = LifespanMiddleware(get_asgi_application())`` in asgi.py."""
+    """``application = LifespanMiddleware(get_asgi_application())`` in asgi.py.
+
+    An application that has a lifespan of its own (of Starlette, say, with Django mounted in it) keeps it.
+    """
 
     def __init__(self, application: Application) -> None:
         self.application = application
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
             await self.application(scope, receive, send)
             return
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
+        has_begun = False
+
+        async def note_and_receive() -> Message:
+            nonlocal has_begun
+            has_begun = True
+            return await receive()
+
+        async def drain_and_send(message: Message) -> None:
+            # After the application's own end, which may take requests of its own, and before the server's.
+            if message["type"].startswith("lifespan.shutdown."):
                 await asyncio.to_thread(recorder.drain)
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+            await send(message)
+
+        try:
+            await self.application(scope, note_and_receive, drain_and_send)
+        except Exception:  # Django's way to refuse the protocol
+            if has_begun:
+                raise
+        if not has_begun:
+            await _live(receive, drain_and_send)
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Be an application that has nothing to begin and nothing to end."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -11,6 +11,7 @@ from django.utils.module_loading import import_string
 from django_locqueue.accesslog import visitor
 from django_locqueue.accesslog.client_ip import UNIX, parse_network
 from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.privacy import policy
 from django_locqueue.accesslog.rules import as_list
 from django_locqueue.conf import place
 
@@ -20,6 +21,8 @@ CHOICES = {
     "BACKEND": ("buffer", "sync", "logging", "null"),
     "OVERFLOW": ("drop_oldest", "drop_new", "spool"),
     "USER": visitor.CHOICES,
+    "IP_STORAGE": policy.IP_STORAGE,
+    "PATH": policy.PATH,
 }
 # Least and most of each number.
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -34,7 +37,7 @@ QUEUE_NAME_LENGTH = 128  # what the queue takes
 WHOLE = {"BUFFER_SIZE", "BATCH", "PREFIX_V4", "PREFIX_V6"}
 
 
-LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS")
+LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS", "QUERY_PARAMS")
 
 
 def setting(*keys: str) -> str:

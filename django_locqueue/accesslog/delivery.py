@@ -1,11 +1,39 @@
-"""From hits to a task. The one place where the recorder's side meets the queue."""
+"""From hits to where they go: a task, or the log. The one place where the recorder's side meets the queue."""
 
+import json
+import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
+from typing import Any
 
-from django.db import connections, transaction
-
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.savepoints import savepoints
+
+HITS_LOGGER = "django_locqueue.accesslog.hits"
+
+
+def deliver(hits: Sequence[Hit]) -> None:
+    """Bring the hits where ``BACKEND`` says. Raises what the queue raises."""
+    if access_log.BACKEND == "logging":
+        log_hits(hits)
+    else:
+        enqueue_hits(hits)
+
+
+async def adeliver(hits: Sequence[Hit]) -> None:
+    """Enqueue the hits on an event loop, where no transaction can be open; only ``BACKEND = "sync"`` does."""
+    from django_locqueue.accesslog.tasks import record_hits
+
+    await record_hits.aenqueue([hit.to_json() for hit in hits])
+
+
+def deliver_loss(**loss: Any) -> None:
+    """Enqueue a report of ``LossReport``, where the hits are enqueued too. Raises what the queue raises."""
+    if access_log.BACKEND == "logging":
+        return  # the warnings are in the same log
+    from django_locqueue.accesslog.losses import record_loss
+
+    record_loss.enqueue(**loss)
 
 
 def enqueue_hits(hits: Sequence[Hit]) -> None:
@@ -13,16 +41,12 @@ def enqueue_hits(hits: Sequence[Hit]) -> None:
     # Imported late: the tasks need TASKS, and this module is imported with the middlewares.
     from django_locqueue.accesslog.tasks import record_hits
 
-    with ExitStack() as savepoints:
-        # In a transaction of the caller's a failed INSERT would make PostgreSQL refuse all that follows.
-        for connection in connections.all(initialized_only=True):
-            if connection.in_atomic_block:
-                savepoints.enter_context(transaction.atomic(using=connection.alias))
+    with savepoints():
         record_hits.enqueue([hit.to_json() for hit in hits])
 
 
-async def aenqueue_hits(hits: Sequence[Hit]) -> None:
-    """``enqueue_hits`` on an event loop, where no transaction can be open."""
-    from django_locqueue.accesslog.tasks import record_hits
-
-    await record_hits.aenqueue([hit.to_json() for hit in hits])
+def log_hits(hits: Sequence[Hit]) -> None:
+    """Log a JSON object for each hit, one line of ASCII."""
+    logger = logging.getLogger(HITS_LOGGER)
+    for hit in hits:
+        logger.info(json.dumps(dict(zip(Hit._fields, hit.to_json(), strict=True))))

@@ -14,6 +14,8 @@ USER_AGENT_LENGTH = 255
 REFERER_LENGTH = 512
 QUERY_LENGTH = 255
 VISITOR_LENGTH = 16
+MAX_TASKS = 20
+TASK_IDS_LENGTH = MAX_TASKS * 20  # of 19 digits at most, and a comma
 USER_ID_LENGTH = 64
 
 CUT = "…"
@@ -55,6 +57,9 @@ class Hit(NamedTuple):
     weight: float = 1.0  # how many requests it stands for: 1 / SAMPLE_RATE
     query: str = ""  # what QUERY_PARAMS lets through
     visitor: str = ""  # of the same address and agent on the same day; 16 hex digits
+    task_ids: str = ""  # of the first tasks that the request enqueued, with commas
+    prefix: str = ""  # the network of the address, where that does not tell it
+    is_bot: bool | None = None  # None: by the user agent
 
     def to_json(self) -> list[Any]:
         """Return the fields, with the numbers rounded to what anybody can use: to the microsecond."""

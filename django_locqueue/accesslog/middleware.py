@@ -4,23 +4,24 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from django_locqueue import current_origin
 from django_locqueue.accesslog import hit as limits
-from django_locqueue.accesslog.raw_hit import capture
+from django_locqueue.accesslog.raw_hit import RawHit, capture
 from django_locqueue.accesslog.recorder import recorder
 from django_locqueue.accesslog.rules import Rules, current_rules
+from django_locqueue.accesslog.stream import CLIENT_CLOSED_REQUEST, SERVER_ERROR, measure
 from django_locqueue.accesslog.throttled import ThrottledLogger
+from django_locqueue.accesslog.visit import Visit
 from django_locqueue.accesslog.visitor import auser_id, user_id
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
-
-SERVER_ERROR = 500
-CLIENT_CLOSED_REQUEST = 499  # nginx's word for a client that went away
 
 
 class AccessLogMiddleware:
@@ -43,73 +44,117 @@ class AccessLogMiddleware:
         return self._answer_async(request) if self.is_async else self._answer(request)
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        visit = Visit()
+        outside = current_origin.set(visit)
         started = time.perf_counter()
         try:
             response: HttpResponseBase = self.get_response(request)
         except BaseException:  # SystemExit and the like: Django has turned every Exception into a response
-            record(request, None, SERVER_ERROR, started)
+            current_origin.reset(outside)
+            record(request, None, SERVER_ERROR, started, visit)
             raise
-        record(request, response, response.status_code, started)
+        current_origin.reset(outside)
+        record(request, response, response.status_code, started, visit)
         return response
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
+        visit = Visit()
+        outside = current_origin.set(visit)
         started = time.perf_counter()
         try:
             response: HttpResponseBase = await self.get_response(request)
-        except asyncio.CancelledError:
-            record(request, None, CLIENT_CLOSED_REQUEST, started, may_block=False)
+        except BaseException as error:
+            with suppress(ValueError):  # a coroutine that nobody awaits any more is closed in another's context
+                current_origin.reset(outside)
+            gone = isinstance(error, asyncio.CancelledError)
+            record(request, None, CLIENT_CLOSED_REQUEST if gone else SERVER_ERROR, started, visit, may_block=False)
             raise
-        except BaseException:
-            record(request, None, SERVER_ERROR, started, may_block=False)
-            raise
-        await arecord(request, response, response.status_code, started)
+        current_origin.reset(outside)
+        await arecord(request, response, response.status_code, started, visit)
         return response
 
 
 def record(
-    request: HttpRequest, response: HttpResponseBase | None, status: Any, started: float, *, may_block: bool = True
+    request: HttpRequest,
+    response: HttpResponseBase | None,
+    status: Any,
+    started: float,
+    visit: Visit,
+    *,
+    may_block: bool = True,
 ) -> None:
     """Hand the request to the recorder; never raises. ``started``: by ``perf_counter``."""
     try:
         duration = time.perf_counter() - started
         rules = current_rules()
-        if not rules.wants(request):
+        wanted = rules.judge(request, response, status, duration)
+        if wanted is None:
             return
         user = _user_id(request, rules) if may_block else None
-        action = None if rules.action is None else _action(request, response, rules.action)
-        hit = capture(request, response, status, duration, user, action, rules)
-        if rules.direct and may_block:
-            recorder.record_now(hit)
+        hit = capture(request, response, duration, wanted, rules, user, visit)
+        if wanted.measured:
+            _measure(response, hit, rules)
         else:
-            recorder.record(hit)
+            _send(hit, rules, may_block=may_block)
     except Exception:
         _note_error()
 
 
-async def arecord(request: HttpRequest, response: HttpResponseBase, status: Any, started: float) -> None:
+async def arecord(request: HttpRequest, response: HttpResponseBase, status: Any, started: float, visit: Visit) -> None:
     """``record`` on an event loop."""
     try:
         duration = time.perf_counter() - started
         rules = current_rules()
-        if not rules.wants(request):
+        wanted = rules.judge(request, response, status, duration)
+        if wanted is None:
             return
         user = await _auser_id(request, rules)
-        action = None if rules.action is None else _action(request, response, rules.action)
-        hit = capture(request, response, status, duration, user, action, rules)
-        if rules.direct:
-            await recorder.arecord_now(hit)
+        hit = capture(request, response, duration, wanted, rules, user, visit)
+        if wanted.measured:
+            _measure(response, hit, rules)
         else:
-            recorder.record(hit)
+            await _asend(hit, rules)
     except Exception:
         _note_error()
 
 
-def _action(request: HttpRequest, response: HttpResponseBase | None, name: Callable[..., Any]) -> str | None:
-    try:
-        return limits.exact_text(name(request, response))
-    except Exception:  # the project's code; the hit is worth keeping without its name
-        logger.failure('LOCQUEUE["ACCESS_LOG"]["ACTION"] raised; the URL name is used.')
-        return None
+def _send(hit: RawHit, rules: Rules, *, may_block: bool = True) -> None:
+    if rules.direct and may_block:
+        recorder.record_now(hit)
+    else:
+        recorder.record(hit)
+
+
+async def _asend(hit: RawHit, rules: Rules) -> None:
+    if rules.direct:
+        await recorder.arecord_now(hit)
+    else:
+        recorder.record(hit)
+
+
+def _measure(response: Any, hit: RawHit, rules: Rules) -> None:
+    """Send the hit when the body has ended, by what is true of it then."""
+
+    def ended(status: int | None) -> RawHit | None:
+        last = hit.ended(status)
+        weight = rules.weight(last.status, last.duration)
+        return last._replace(weight=weight) if weight else None
+
+    def end(status: int | None, *, may_block: bool = True) -> None:
+        try:
+            if last := ended(status):
+                _send(last, rules, may_block=may_block)
+        except Exception:
+            _note_error()
+
+    async def aend(status: int | None) -> None:
+        try:
+            if last := ended(status):
+                await _asend(last, rules)
+        except Exception:
+            _note_error()
+
+    measure(response, end, aend)
 
 
 def _user_id(request: HttpRequest, rules: Rules) -> int | str | None:

@@ -3,41 +3,83 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 
+from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.conf import access_log, until_settings_change
+from django_locqueue.accesslog.decorators import ATTRIBUTE, UNMARKED, Marks
+from django_locqueue.accesslog.exclusions import Exclusions
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
+from django_locqueue.accesslog.sample import Sample
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
 
+class Wanted(NamedTuple):
+    """How a request is recorded. ``weight``: how many it stands for. ``measured``: to the end of its streamed body."""
+
+    marks: Marks
+    status: int
+    weight: float
+    streaming: bool
+    measured: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``paths`` are excluded exactly, ``trees`` with all that is below them."""
+    """``paths`` are excluded exactly, ``trees`` with all that is below them.
+
+    ``exclusions`` and ``sample`` are None where there is nothing of the kind.
+    """
 
     enabled: bool
     direct: bool
     paths: frozenset[str]
     trees: tuple[str, ...]
     methods: frozenset[str]
+    exclusions: Exclusions | None
+    sample: Sample | None
     user: str
     action: Callable[..., Any] | None
+    client_ip: Callable[..., Any] | None
+    measure_streaming: bool
     trust: Trust
     header: str  # the META key of the proxies' header; nothing if no proxy is trusted
+    policy: PrivacyPolicy
 
-    def wants(self, request: HttpRequest) -> bool:
-        """Whether the request is recorded."""
+    def judge(
+        self, request: HttpRequest, response: HttpResponseBase | None, status: Any, duration: float
+    ) -> "Wanted | None":
+        """Return how the request is recorded; None: not at all. ``response``: None if there is none."""
         path = request.path
-        return (
-            self.enabled
-            and path not in self.paths
-            and not path.startswith(self.trees)
-            and request.method not in self.methods
-        )
+        if (
+            not self.enabled
+            or path in self.paths
+            or path.startswith(self.trees)
+            or request.method in self.methods
+            or request.__dict__.get("locqueue_log") is False
+        ):
+            return None
+        match = request.resolver_match
+        marks: Marks = getattr(match.func, ATTRIBUTE, UNMARKED) if match else UNMARKED
+        code = status if type(status) is int else limits.number(status, limits.MAX_STATUS)
+        if marks.exclude or (self.exclusions and self.exclusions.cover(request, response, code)):
+            return None
+        streaming = bool(getattr(response, "streaming", False))
+        if streaming and self.measure_streaming and request.method != "HEAD":
+            return Wanted(marks, code, 1.0, streaming=True, measured=True)
+        weight = self.weight(code, duration) if self.sample else 1.0
+        return Wanted(marks, code, weight, streaming, measured=False) if weight else None
+
+    def weight(self, status: int, duration: float) -> float:
+        """Return how many requests a hit stands for; 0 for one that is left out. ``duration``: seconds."""
+        return self.sample.weight(status, duration) if self.sample else 1.0
 
 
 @until_settings_change
@@ -45,22 +87,42 @@ def current_rules() -> Rules:
     """Return the rules of the present settings."""
     trust = Trust.parse(access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER)
     paths = [path for path in map(resolve_path, as_list(access_log.EXCLUDE_PATHS)) if path]
+    client_ip = resolve_callable("CLIENT_IP", "no address is recorded", otherwise=no_address)
+    if client_ip is not None:
+        trust = Trust()  # what it returns is the address, and is read as a socket's
+    exclusions = Exclusions(
+        only_methods=None if access_log.METHODS is None else method_set(access_log.METHODS),
+        views=frozenset(map(str, as_list(access_log.EXCLUDE_VIEWS))),
+        statuses=frozenset(status for status in as_list(access_log.EXCLUDE_STATUS) if isinstance(status, int)),
+        bots=access_log.BOTS == "skip",
+        filter=resolve_callable("FILTER", "nothing is filtered"),
+    )
+    rate = float(access_log.SAMPLE_RATE)
     return Rules(
-        enabled=bool(access_log.ENABLED),
+        enabled=bool(access_log.ENABLED) and access_log.BACKEND != "null",
         direct=access_log.BACKEND == "sync",
         paths=frozenset(path for path in paths if not path.endswith("/")),
         trees=tuple(path for path in paths if path.endswith("/")),
-        methods=frozenset(str(method).upper() for method in as_list(access_log.EXCLUDE_METHODS)),
+        methods=method_set(access_log.EXCLUDE_METHODS),
+        exclusions=exclusions or None,
+        sample=None if rate >= 1 else Sample(rate, float(access_log.SLOW_MS) / 1000),
         user=access_log.USER,
-        action=resolve_action(access_log.ACTION),
+        action=resolve_callable("ACTION", "URL names are used"),
+        client_ip=client_ip,
+        measure_streaming=bool(access_log.MEASURE_STREAMING),
         trust=trust,
         header="" if trust.is_empty else trust.header,
+        policy=current_policy(),
     )
 
 
 def as_list(value: Any) -> list[Any]:
     """Return the entries of a setting; a text is one entry, though Python could walk its letters."""
     return list(value) if isinstance(value, list | tuple | set | frozenset) else [] if value is None else [value]
+
+
+def method_set(value: Any) -> frozenset[str]:
+    return frozenset(str(method).upper() for method in as_list(value))
 
 
 def resolve_path(entry: str) -> str | None:
@@ -79,14 +141,25 @@ def script_root() -> str:
     return get_script_prefix()
 
 
-def resolve_action(given: Any) -> Callable[..., Any] | None:
-    """Return the callable that names actions; None for the default, or, with a log line, if it cannot be had."""
+def no_address(request: HttpRequest) -> None:
+    return None
+
+
+def resolve_callable(
+    key: str, consequence: str, otherwise: Callable[..., Any] | None = None
+) -> Callable[..., Any] | None:
+    """Return the project's function of a setting; None if none is set.
+
+    One that cannot be had is ``otherwise``, with a log line that tells the consequence.
+    """
+    given = getattr(access_log, key)
     if isinstance(given, str):
         try:
             given = import_string(given)
         except (Exception, SystemExit):  # a module can do anything while it is imported, and leave is one of it
             logger.warning(
-                'LOCQUEUE["ACCESS_LOG"]["ACTION"]: %r cannot be imported; URL names are used.', given, exc_info=True
+                'LOCQUEUE["ACCESS_LOG"]["%s"]: %r cannot be imported; %s.', key, given, consequence, exc_info=True
             )
-            return None
-    return given if callable(given) else None
+            return otherwise
+    function: Callable[..., Any] | None = given if given is None or callable(given) else otherwise
+    return function

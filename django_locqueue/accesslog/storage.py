@@ -2,32 +2,24 @@
 
 import datetime
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, router, transaction
-from django.db.models import F, Q
 
 from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.hit import Hit
-from django_locqueue.accesslog.models import AccessLog, Location
+from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.prefix import network_prefix
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
 # What a bad value raises, in Python or in the database. An outage raises OperationalError, and fails the task.
 POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
-
-# A lookup takes milliseconds, and its task is retried for minutes. What is pending after an hour has no task any more:
-# it failed for good, or was deleted. Should it only have waited that long, the network is located twice, to one end.
-LOCATE_AGAIN_AFTER = datetime.timedelta(hours=1)
-
-# What nobody knew is asked again when somebody comes from there a day later: the data may be there by then, or newer.
-UNKNOWN_FOR = datetime.timedelta(days=1)
 
 
 def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
@@ -45,40 +37,13 @@ def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
     return good, len(hits) - len(good)
 
 
-def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[str]:
-    """Insert the networks that were never seen, and take up again those that should be located by now; return both.
-
-    Of two batches at once, one gets each network.
-    """
-    locations = Location.objects.using(router.db_for_write(Location))
-    overdue = Q(state=Location.State.PENDING, requested_at__lt=now - LOCATE_AGAIN_AFTER) | Q(
-        state=Location.State.UNKNOWN, requested_at__lt=now - UNKNOWN_FOR
-    )
-    wanted = set(prefixes)
-    settled = locations.filter(~overdue, pk__in=wanted).values_list("pk", flat=True)
-    # Sorted: two batches that insert the same networks in different orders would deadlock.
-    open_ = sorted(wanted.difference(settled))
-    if not open_:
-        return []
-    locations.bulk_create([Location(pk=prefix, requested_at=now) for prefix in open_], ignore_conflicts=True)
-    locations.filter(overdue, pk__in=open_).update(requested_at=now)
-    # No database tells which rows an insert that ignores conflicts inserted; those that bear this moment are ours.
-    return sorted(locations.filter(pk__in=open_, requested_at=now).values_list("pk", flat=True))
-
-
-def withdraw_requests(prefixes: Iterable[str]) -> None:
-    """Let the next hits from these networks request their locations again."""
-    locations = Location.objects.using(router.db_for_write(Location)).filter(pk__in=prefixes)
-    locations.update(requested_at=F("requested_at") - max(LOCATE_AGAIN_AFTER, UNKNOWN_FOR))
-
-
 def to_row(hit: Hit) -> AccessLog:
     """Return the row of a hit. Raises ValueError or TypeError for a value that is not of its type."""
     return AccessLog(
         hit_id=hit.id,
-        time=_moment(hit.time),
+        time=moment(hit.time),
         ip=hit.ip,
-        location_id=hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6),
+        location_id=hit.prefix or (hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6)),
         user_id=_user_key(hit.user_id),
         method=hit.method,
         host=hit.host,
@@ -88,13 +53,14 @@ def to_row(hit: Hit) -> AccessLog:
         status=hit.status,
         duration_ms=hit.duration_ms,
         bytes=hit.bytes,
-        is_bot=is_bot(hit.user_agent),
+        is_bot=access_log.BOTS != "same" and (is_bot(hit.user_agent) if hit.is_bot is None else hit.is_bot),
         user_agent=hit.user_agent,
         referer=hit.referer,
         streaming=hit.streaming,
         weight=hit.weight,
         query=hit.query,
         visitor=hit.visitor,
+        task_ids=hit.task_ids,
     )
 
 
@@ -118,7 +84,8 @@ def _insert_all(rows: list[AccessLog]) -> list[AccessLog]:
     return good
 
 
-def _moment(seconds: float) -> datetime.datetime:
+def moment(seconds: float) -> datetime.datetime:
+    """Return the moment as this project's rows hold it. ``seconds``: since 1970."""
     # Without USE_TZ Django's rows hold the local time.
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC if settings.USE_TZ else None)
 

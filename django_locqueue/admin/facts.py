@@ -1,8 +1,11 @@
 """What there is to know about a task besides its arguments, result and attempts."""
 
+import json
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -14,10 +17,16 @@ from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
 from django_locqueue.policies.terms import USUAL, Terms, load_terms
 
+Fact = tuple[str, Any]
 
-def facts_of(task: Any) -> list[tuple[str, Any]]:
+# What other apps know about a task: functions of (request, admin site, task). They know this package, and it does not
+# know them.
+others: list[Callable[[HttpRequest, Any, Any], Iterable[Fact]]] = []
+
+
+def facts_of(task: Any) -> list[Fact]:
     """Return labels and values, without those that say nothing about this task."""
-    found: list[tuple[str, Any]] = [(_("Added"), _moment(task.enqueued_at))]
+    found: list[Fact] = [(_("Added"), _moment(task.enqueued_at))]
     if task.state == State.SCHEDULED:
         found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
     if task.state == State.BLOCKED and (why := why_it_waits(task)):
@@ -55,6 +64,20 @@ def facts_of(task: Any) -> list[tuple[str, Any]]:
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
+
+
+def facts_of_others(request: HttpRequest, admin_site: Any, task: Any) -> list[Fact]:
+    """Return what other apps tell this person about a task."""
+    return [fact for tell in others for fact in tell(request, admin_site, task)]
+
+
+def metadata_of(task: Any) -> dict[str, Any]:
+    """Return the metadata; nothing if they are damaged, or too large to be loaded for a page."""
+    try:
+        metadata = json.loads(task.metadata_start or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _terms(task: Any) -> Terms:

@@ -21,7 +21,7 @@ from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import error_name
-from django_locqueue.admin.facts import facts_of
+from django_locqueue.admin.facts import facts_of, facts_of_others
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
@@ -145,7 +145,12 @@ class TaskAdmin(TaskAdminBase):
                 "metadata": Payload(task.metadata_start, task.metadata_size),
                 "metadata_drawn": draw_payload(Payload(task.metadata_start, task.metadata_size)),
                 "progress": progress_bar(task),
-                "facts": [*facts_of(task), *self.schedule_of(task), *self.place_of(task)],
+                "facts": [
+                    *facts_of(task),
+                    *self.schedule_of(task),
+                    *self.place_of(task),
+                    *facts_of_others(request, self.admin_site, task),
+                ],
                 "attempts": attempts_of(task, shown=request.GET.get("attempts", "")),
                 "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
             },

@@ -9,9 +9,12 @@ from django.db import connections
 
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.client_ip import Trust
+from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
 from django_locqueue.accesslog.raw_hit import RawHit
-from django_locqueue.accesslog.recorder import Counts, Recorder
+from django_locqueue.accesslog.recorder import Recorder
+from django_locqueue.accesslog.visit import Visit
 
 try:
     import django.tasks  # noqa: F401
@@ -93,10 +96,12 @@ def fast_recorder(configure: Callable[..., None]) -> Iterator[Callable[..., Reco
     configure(INTERVAL=0.01, EXIT_TIMEOUT=5)
     made: list[Recorder] = []
 
-    def make(send: Callable[[list[Hit]], None], **keys: Any) -> Recorder:
+    def make(
+        send: Callable[[list[Hit]], None], send_loss: Callable[..., None] = lambda **loss: None, **keys: Any
+    ) -> Recorder:
         if keys:
             configure(**{"INTERVAL": 0.01, "EXIT_TIMEOUT": 5, **keys})
-        made.append(Recorder(send))
+        made.append(Recorder(send, send_loss=send_loss))
         return made[-1]
 
     yield make
@@ -153,5 +158,12 @@ def a_raw_hit(path: str = "/", **fields: Any) -> RawHit:
         "user_agent": "Mozilla/5.0",
         "referer": "",
         "streaming": False,
+        "weight": 1.0,
+        "sensitive": False,
+        "policy": PrivacyPolicy(),
+        "query": "",
+        "secrets": (),
+        "opted_out": False,
+        "visit": Visit(),
     }
     return RawHit(**{**values, **fields})

@@ -1,13 +1,15 @@
 """Settings and applications of the site that real servers serve in ``test_servers.py``."""
 
+import json
+import os
 from typing import Any
 
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.accesslog.urls"
 MIDDLEWARE = ["django_locqueue.accesslog.middleware.AccessLogMiddleware"]
-# Nothing is sent by time, so that what arrives was sent because the process ended.
-LOCQUEUE = {"ACCESS_LOG": {"INTERVAL": 3600}}
+# Unless a test says otherwise nothing is sent by time, so that what arrives was sent because the process ended.
+LOCQUEUE = {"ACCESS_LOG": {"INTERVAL": 3600, **json.loads(os.environ.get("TEST_ACCESS_LOG_KEYS", "{}"))}}
 
 
 def wsgi() -> Any:

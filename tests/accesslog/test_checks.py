@@ -40,7 +40,7 @@ def test_a_middleware_that_is_listed_twice_is_noticed(site):
     ("keys", "expected"),
     [
         ({"BACKEND": "bufer"}, ["E001"]),
-        ({"OVERFLOW": "spool"}, ["E001"]),
+        ({"OVERFLOW": "spol"}, ["E001"]),
         ({"USER": True}, ["E001"]),
         ({"BUFFER_SIZE": 0}, ["E002"]),
         ({"BATCH": 1.5}, ["E002"]),
@@ -78,7 +78,7 @@ def test_a_wrong_value_is_an_error(configure, keys, expected):
 
 def test_a_misspelt_value_is_told_what_was_meant(configure):
     configure(BACKEND="bufer")
-    assert "Did you mean 'buffered'?" in str(check_access_log()[0].hint)
+    assert "Did you mean 'buffer'?" in str(check_access_log()[0].hint)
 
 
 def test_a_header_name_is_told_as_django_writes_it(configure):

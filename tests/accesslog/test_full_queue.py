@@ -3,7 +3,7 @@
 import pytest
 
 from django_locqueue import QueueFull
-from django_locqueue.accesslog import recorder as module
+from django_locqueue.accesslog import outbox
 from tests.accesslog.conftest import a_raw_hit
 from tests.accesslog.recording import Queue, record
 
@@ -17,7 +17,7 @@ def queue():
 
 def test_what_a_full_queue_refuses_is_kept_and_counted(fast_recorder, queue, monkeypatch):
     recorder = fast_recorder(queue.send, INTERVAL=LONG)
-    recorder._outage = 1  # keeps the thread away
+    recorder._outbox.outage = 1  # keeps the thread away
     record(recorder, "/a", "/b")
     monkeypatch.setattr(recorder, "_send", refuse_as_full)
     assert not recorder.flush()
@@ -26,7 +26,7 @@ def test_what_a_full_queue_refuses_is_kept_and_counted(fast_recorder, queue, mon
 
 def test_when_there_is_room_again_it_is_sent(fast_recorder, queue, monkeypatch):
     recorder = fast_recorder(queue.send, INTERVAL=LONG)
-    recorder._outage = 1
+    recorder._outbox.outage = 1
     record(recorder, "/a")
     with monkeypatch.context() as full:
         full.setattr(recorder, "_send", refuse_as_full)
@@ -38,7 +38,7 @@ def test_when_there_is_room_again_it_is_sent(fast_recorder, queue, monkeypatch):
 @pytest.mark.parametrize(("overflow", "kept"), [("drop_oldest", ["/b", "/c"]), ("drop_new", ["/a", "/b"])])
 def test_while_the_queue_is_full_the_drop_policy_decides(fast_recorder, queue, monkeypatch, overflow, kept):
     recorder = fast_recorder(queue.send, INTERVAL=LONG, BUFFER_SIZE=2, OVERFLOW=overflow)
-    recorder._outage = 1
+    recorder._outbox.outage = 1
     with monkeypatch.context() as full:
         full.setattr(recorder, "_send", refuse_as_full)
         record(recorder, "/a", "/b", "/c")
@@ -49,9 +49,9 @@ def test_while_the_queue_is_full_the_drop_policy_decides(fast_recorder, queue, m
 
 def test_the_log_says_that_the_queue_is_full_without_a_traceback(fast_recorder, queue, monkeypatch, caplog):
     recorder = fast_recorder(refuse_as_full, INTERVAL=LONG)
-    recorder._outage = 1
+    recorder._outbox.outage = 1
     record(recorder, "/a")
-    monkeypatch.setattr(module.logger, "_next", {})
+    monkeypatch.setattr(outbox.logger, "_next", {})
     recorder.flush()
     [line] = [each for each in caplog.records if "tried again" in each.message]
     assert "The queue 'log' is full" in line.message

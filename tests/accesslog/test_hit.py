@@ -26,7 +26,7 @@ def test_fields_of_a_newer_version_are_ignored():
 
 @pytest.mark.parametrize("fields", [None, "text", {}, [], ["too", "short"]])
 def test_anything_else_is_refused(fields):
-    with pytest.raises(ValueError, match="a hit is a list of 15 fields"):
+    with pytest.raises(ValueError, match=r"a hit is a list of \d+ fields"):
         Hit.from_json(fields)
 
 

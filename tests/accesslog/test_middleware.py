@@ -37,6 +37,7 @@ def test_a_request_is_recorded(client, hits):
         bytes=5,
         user_agent="Mozilla",
         referer="https://a.example/",
+        visitor=hit.visitor,
     )
 
 
@@ -121,6 +122,27 @@ def test_the_client_address_follows_the_settings(client, hits, configure):
     configure(TRUSTED_PROXIES=["127.0.0.0/8"])
     client.get("/page/", HTTP_X_FORWARDED_FOR="1.2.3.4, 49.65.250.135")
     assert hits[0].ip == "49.65.250.135"
+
+
+def test_the_project_can_tell_the_address(client, hits, configure):
+    configure(CLIENT_IP=lambda request: request.META["HTTP_X_CLIENT"])
+    client.get("/page/", HTTP_X_CLIENT="[2001:db8::1]:443")
+    assert hits[0].ip == "2001:db8::1"
+
+
+@pytest.mark.parametrize("told", [None, "", "nobody", 7, 1 / 3, b"1.2.3.4"])
+def test_what_it_tells_may_be_no_address(client, hits, configure, told):
+    configure(CLIENT_IP=lambda request: told)
+    client.get("/page/")
+    assert hits[0].ip is None
+
+
+@pytest.mark.parametrize("function", [lambda request: 1 / 0, "nowhere.to.be.found", 7])
+def test_an_address_that_cannot_be_told_is_none_and_not_the_sockets(client, hits, configure, function):
+    """Perhaps the project tells addresses itself to keep some out of the log."""
+    configure(CLIENT_IP=function, TRUSTED_PROXIES=["127.0.0.1"])
+    client.get("/page/", HTTP_X_FORWARDED_FOR="49.65.250.135")
+    assert [hit.ip for hit in hits] == [None]
 
 
 # Users
@@ -297,6 +319,15 @@ async def test_i9_a_broken_recorder_never_changes_an_async_response(configure, m
         {"USER": []},
         {"IP_HEADER": None},
         {"GEO": 7},
+        {"SAMPLE_RATE": "half"},
+        {"SLOW_MS": None, "SAMPLE_RATE": 0.5},
+        {"METHODS": 7},
+        {"EXCLUDE_VIEWS": 7},
+        {"EXCLUDE_STATUS": [[]]},
+        {"FILTER": 7},
+        {"CLIENT_IP": 7},
+        {"BOTS": []},
+        {"MEASURE_STREAMING": "no"},
     ],
 )
 def test_no_setting_however_wrong_changes_a_response(client, hits, configure, keys):

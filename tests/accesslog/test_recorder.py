@@ -9,8 +9,8 @@ from django.db import DataError, InterfaceError, OperationalError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from django_locqueue.accesslog import outbox
 from django_locqueue.accesslog import recorder as module
-from django_locqueue.accesslog.asgi import LifespanMiddleware
 from django_locqueue.accesslog.recorder import Recorder
 from tests.accesslog.conftest import a_raw_hit
 from tests.accesslog.recording import Queue, record
@@ -36,7 +36,7 @@ def test_a_full_batch_is_sent_at_once(fast_recorder, queue):
 
 def test_flush_sends_what_is_buffered_in_batches(fast_recorder, queue):
     recorder = fast_recorder(queue.send, INTERVAL=LONG, BATCH=2)
-    recorder._outage = 1  # keeps the thread away
+    recorder._outbox.outage = 1  # keeps the thread away
     record(recorder, "/a", "/b", "/c")
     assert recorder.flush()
     assert queue.batches == [["/a", "/b"], ["/c"]]
@@ -83,7 +83,7 @@ def test_i9_hits_are_kept_while_the_queue_is_down_and_sent_afterwards(fast_recor
 
 
 def test_i9_the_thread_survives_an_outage(fast_recorder, queue, monkeypatch):
-    monkeypatch.setattr(module, "LONGEST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(outbox, "LONGEST_BACKOFF_SECONDS", 0.01)
     recorder = fast_recorder(queue.send)
     queue.is_down = True
     record(recorder, "/a")
@@ -98,7 +98,7 @@ def test_the_pause_grows_during_an_outage_up_to_a_minute():
     recorder = Recorder()
     pauses = []
     for failures in (1, 2, 5, 10_000):
-        recorder._outage = failures
+        recorder._outbox.outage = failures
         pauses.append(recorder._pause())
     assert 0.75 <= pauses[0] <= 1 < pauses[1] <= 2 < pauses[2] <= 16 < pauses[3] <= 60
 
@@ -255,7 +255,7 @@ async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
     assert (recorder.counts.refused, recorder.buffered) == (1, 0)
 
 
-@pytest.mark.parametrize("sync", [False, True])
+@pytest.mark.parametrize("direct", [False, True])
 def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
     """The first try may have reached the database before the connection broke; storing it twice must be noticed."""
     tried = []
@@ -331,33 +331,3 @@ def test_python_tells_the_sites_recorder_of_a_fork():
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     finally:
         module.recorder._hits.clear()
-
-
-async def test_the_lifespan_wrapper_drains_at_shutdown(monkeypatch):
-    drained = []
-    monkeypatch.setattr(Recorder, "drain", lambda self, timeout=None: drained.append(1))
-    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-    sent = []
-
-    async def receive():
-        return messages.pop(0)
-
-    async def send(message):
-        sent.append(message["type"])
-
-    await LifespanMiddleware(lambda *_: pytest.fail("Django refuses lifespan"))({"type": "lifespan"}, receive, send)
-    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    assert drained == [1]
-
-
-async def test_the_lifespan_wrapper_passes_requests_on():
-    seen = []
-
-    async def application(scope, receive, send):
-        seen.append(scope["type"])
-
-    async def unused(*args):
-        raise AssertionError
-
-    await LifespanMiddleware(application)({"type": "http"}, unused, unused)
-    assert seen == ["http"]

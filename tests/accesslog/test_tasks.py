@@ -5,15 +5,12 @@ import json
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.test import AsyncClient, Client
-from django.utils import timezone
 
-from django_locqueue import QueueFull
 from django_locqueue.accesslog import recorder, storage, tasks
 from django_locqueue.accesslog.models import AccessLog, Location
-from django_locqueue.accesslog.prefix import first_address, network_prefix
-from django_locqueue.accesslog.tasks import locate, record_hits
+from django_locqueue.accesslog.tasks import record_hits
 from tests.accesslog.conftest import a_hit
 from tests.accesslog.xdb_builder import build_xdb
 
@@ -73,161 +70,11 @@ def test_a_batch_that_runs_twice_is_stored_once(xdb):
     assert AccessLog.objects.count() == 1
 
 
-def test_a_network_is_located_once_for_all_its_addresses(xdb, monkeypatch):
-    located = []
-    monkeypatch.setattr(
-        tasks, "locate", type("Located", (), {"enqueue_many": staticmethod(lambda calls: located.extend(calls))})
-    )
-    run(a_hit(id="a", ip="49.65.250.1"), a_hit(id="b", ip="49.65.250.2"), a_hit(id="c", ip=None))
-    run(a_hit(id="d", ip="49.65.250.3"))
-    assert located == [(("49.65.250.0/24",), {})]
-    assert Location.objects.get().state == "pending"
-
-
-# Lookups that got lost
-
-
-@pytest.fixture
-def requested(monkeypatch):
-    """The networks whose lookup was enqueued."""
-    kept = []
-
-    class Locate:
-        @staticmethod
-        def enqueue_many(calls):
-            kept.extend(args[0] for args, _ in calls)
-
-    monkeypatch.setattr(tasks, "locate", Locate)
-    return kept
-
-
-def location(state, minutes):
-    """A network that was seen so many minutes ago."""
-    seen = timezone.now() - datetime.timedelta(minutes=minutes)
-    return Location.objects.create(prefix="49.65.250.0/24", state=state, requested_at=seen)
-
-
-def test_a_network_that_is_pending_for_an_hour_is_requested_again_once_an_hour(xdb, requested):
-    location("pending", 61)
-    run(a_hit(id="a"))
-    run(a_hit(id="b"))
-    assert requested == ["49.65.250.0/24"]
-    Location.objects.update(requested_at=timezone.now() - datetime.timedelta(minutes=61))
-    run(a_hit(id="c"))
-    assert requested == ["49.65.250.0/24"] * 2
-
-
-def test_an_unknown_network_is_requested_again_once_a_day(xdb, requested):
-    location("unknown", 1441)
-    run(a_hit(id="a"))
-    run(a_hit(id="b"))
-    assert requested == ["49.65.250.0/24"]
-    assert locate.func("49.65.250.0/24") == "located"
-
-
-@pytest.mark.parametrize(
-    ("state", "minutes"), [("pending", 59), ("located", 9999), ("unknown", 1439), ("reserved", 9999)]
-)
-def test_a_network_that_waits_or_is_settled_is_not_requested_again(xdb, requested, state, minutes):
-    location(state, minutes)
-    run(a_hit())
-    assert requested == []
-
-
-@pytest.mark.parametrize("kind", ["new", "overdue"])
-def test_of_two_batches_at_once_one_requests_the_network(xdb, requested, kind):
-    """The other one was faster, just before this one writes."""
-    if kind == "overdue":
-        location("pending", 61)
-    others = []
-
-    def other_writes_first(execute, sql, params, many, context):
-        if not others and "location" in sql and sql.startswith("INSERT" if kind == "new" else "UPDATE"):
-            others.append(sql)
-            if kind == "new":
-                location("pending", 0)
-            else:
-                Location.objects.update(requested_at=timezone.now())
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(other_writes_first):
-        run(a_hit())
-    assert len(others) == 1
-    assert requested == []
-
-
-def test_where_the_queue_is_full_the_hits_are_kept_and_the_next_asks_for_their_network_again(xdb, monkeypatch):
-    def refuse(calls):
-        raise QueueFull("default", 1, 1, len(calls))
-
-    with monkeypatch.context() as full:
-        full.setattr(tasks, "locate", type("Full", (), {"enqueue_many": staticmethod(refuse)}))
-        assert run(a_hit(id="a", ip="49.65.250.1")) == {"stored": 1, "bad": 0, "networks": 0}
-    assert AccessLog.objects.count() == 1
-    assert run(a_hit(id="b", ip="49.65.250.2"))["networks"] == 1
-    assert run(a_hit(id="c", ip="49.65.250.3"))["networks"] == 0
-
-
 def test_storing_a_batch_takes_as_many_queries_as_storing_one(xdb, django_assert_num_queries):
     run(a_hit(id="first"))
-    # Savepoint, its inner one, INSERT, release, the mark of the hour, SELECT of prefixes, release.
+    # Savepoint, its inner one, INSERT, release, INSERT of a stale hour, SELECT of prefixes, release.
     with django_assert_num_queries(7):
         run(*(a_hit(id=f"{n}") for n in range(20)))
-
-
-def test_locating_is_one_statement_and_a_look_for_visits_to_be_counted_again(xdb, django_assert_num_queries):
-    Location.objects.create(prefix="49.65.250.0/24")
-    with django_assert_num_queries(2):
-        locate.func("49.65.250.0/24")
-    assert Location.objects.get().state == "located"
-
-
-def test_a_location_that_is_not_there_yet_is_made(xdb):
-    assert locate.func("49.65.250.0/24") == "located"
-    assert Location.objects.get().city == "南京"
-
-
-@pytest.mark.parametrize(
-    ("prefix", "state", "text"),
-    [
-        ("9.9.9.0/24", "unknown", "Unknown"),
-        ("2400:3200::/48", "unknown", "Unknown"),
-        ("127.0.0.0/24", "reserved", "This computer"),
-        ("10.1.2.0/24", "reserved", "Private network"),
-        ("::/48", "reserved", "This computer"),
-        ("100.64.0.0/24", "reserved", "Carrier-grade NAT"),
-    ],
-)
-def test_i10_an_unknown_or_reserved_network_is_an_answer(xdb, prefix, state, text):
-    assert locate.func(prefix) == state
-    location = Location.objects.get()
-    assert location.text == text
-    assert location.resolved_at is not None
-
-
-def test_i10_a_damaged_file_fails_no_task(configure, tmp_path, caplog):
-    (tmp_path / "x.xdb").write_bytes(b"junk")
-    configure(GEO={"PROVIDERS": ["xdb", "iptocc"], "XDB_V4": tmp_path / "x.xdb"})
-    locate.func("8.8.8.0/24")
-    assert Location.objects.get().country_code == "US"
-
-
-def test_a_pending_location_says_so():
-    assert Location(prefix="8.8.8.0/24").text == "Not looked up yet"
-
-
-def test_a_city_that_is_its_province_is_said_once():
-    place = Location(prefix="8.8.8.0/24", state="located", country="中国", province="北京", city="北京")
-    assert place.text == "中国 · 北京"
-
-
-@pytest.mark.parametrize(
-    ("ip", "prefix"),
-    [("49.65.250.135", "49.65.250.0/24"), ("2400:3200:1:2::1", "2400:3200:1::/48"), ("::1", "::/48")],
-)
-def test_a_prefix_stands_for_its_neighbours(ip, prefix):
-    assert network_prefix(ip, 24, 48) == prefix
-    assert first_address(prefix) in __import__("ipaddress").ip_network(prefix)
 
 
 # Odd hits
@@ -334,16 +181,3 @@ def test_i8_a_failing_log_keeps_the_callers_transaction_usable(client, stored, m
     monkeypatch.setattr(recorder.Recorder, "record", lambda self, hit: None)
     assert client.get("/saves/").status_code == 201
     assert get_user_model().objects.filter(username="saved").exists()
-
-
-def test_rows_networks_and_tasks_are_one_transaction(xdb, monkeypatch):
-    class Broken:
-        @staticmethod
-        def enqueue_many(calls):
-            raise DatabaseError("queue")
-
-    monkeypatch.setattr(tasks, "locate", Broken)
-    with pytest.raises(DatabaseError):
-        run(a_hit())
-    assert not AccessLog.objects.exists()
-    assert not Location.objects.exists()

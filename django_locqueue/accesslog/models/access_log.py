@@ -31,7 +31,9 @@ class AccessLog(models.Model):
         verbose_name=_("user"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        # Not SET_NULL: nobody would know any more whose addresses to forget, and who deletes a user would wait until
+        # all of their rows are written. See ``user_deletion``.
+        on_delete=models.DO_NOTHING,
         # A user who is deleted between the request and its storing must not fail the whole batch.
         db_constraint=False,
         db_index=False,
@@ -52,6 +54,7 @@ class AccessLog(models.Model):
     weight = models.FloatField(_("stands for"), default=1.0)  # requests, if only a sample is kept
     query = models.CharField(_("query"), max_length=hit.QUERY_LENGTH, blank=True, default="")
     visitor = models.CharField(_("visitor"), max_length=hit.VISITOR_LENGTH, blank=True, default="")
+    task_ids = models.CharField(_("tasks"), max_length=hit.TASK_IDS_LENGTH, blank=True, default="")
 
     class Meta:
         verbose_name = _("logged request")

@@ -4,7 +4,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.accesslog.geo import reserved
+from django_locqueue.accesslog.geo import data_version, reserved
 from django_locqueue.accesslog.prefix import PREFIX_LENGTH
 
 SEPARATOR = " · "
@@ -18,6 +18,7 @@ class Location(models.Model):
         LOCATED = "located", _("Located")
         RESERVED = "reserved", _("Not a public address")
         UNKNOWN = "unknown", _("Unknown")
+        FAILED = "failed", _("Lookup failed")  # nobody could be asked
 
     prefix = models.CharField(_("network"), max_length=PREFIX_LENGTH, primary_key=True)
     state = models.CharField(_("state"), max_length=8, choices=State, default=State.PENDING)
@@ -32,6 +33,8 @@ class Location(models.Model):
     longitude = models.FloatField(_("longitude"), null=True, blank=True)
     provider = models.CharField(_("data source"), max_length=32, blank=True, default="")
     precision = models.CharField(_("precision"), max_length=8, blank=True, default="")
+    # Of the files that were asked, whether or not it was they who knew.
+    data_version = models.CharField(_("data version"), max_length=data_version.LENGTH, blank=True, default="")
     # When its lookup was last enqueued; also what tells the transaction that did so from one that was too late.
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     resolved_at = models.DateTimeField(_("looked up"), null=True, blank=True)
@@ -40,6 +43,8 @@ class Location(models.Model):
         verbose_name = _("location")
         verbose_name_plural = _("Locations")
         default_permissions = ("view", "delete")
+        # What was located with other data than today's is found at its two ends.
+        indexes = [models.Index(fields=["data_version"], name="locqueue_accesslog_data")]
 
     def __str__(self) -> str:
         return f"{self.prefix}: {self.text}"

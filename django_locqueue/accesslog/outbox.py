@@ -1,0 +1,100 @@
+"""The batch that is being sent, and what the queue says to it."""
+
+import logging
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from django.db import DataError, Error, IntegrityError
+
+from django_locqueue import QueueFull
+from django_locqueue.accesslog.counts import Counts
+from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.raw_hit import RawHit
+from django_locqueue.accesslog.throttled import ThrottledLogger
+
+logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
+
+LONGEST_BACKOFF_SECONDS = 60.0
+
+# Trouble that passes: everything is kept and tried again. Whatever else the queue raises is about what it was given,
+# and would be raised for ever.
+OUTAGE = (Error, OSError, QueueFull)
+REFUSAL = (DataError, IntegrityError)  # database errors that are about the values, too
+
+
+class Outbox:
+    """Holds a batch, with the ids of its hits, until that is sent: a try that failed may have reached the database."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        self.batch: list[Hit] = []
+        self.outage = 0  # failed tries since the last that worked
+        self.lock = threading.Lock()  # held by the thread that sends
+
+    def fill(self, hits: deque[RawHit | Hit], size: int) -> None:
+        """Fill the batch up from the buffer."""
+        self.batch += self.take(hits, size - len(self.batch))
+
+    def take(self, hits: deque[RawHit | Hit], most: int) -> list[Hit]:
+        """Take hits from the buffer, cleaning those that the requests left raw. What cannot be cleaned is refused."""
+        taken: list[Hit] = []
+        while len(taken) < most and hits:
+            try:
+                hit = hits.popleft()
+            except IndexError:  # a full buffer's request dropped it first
+                break
+            try:
+                taken.append(hit if isinstance(hit, Hit) else hit.clean())
+            except Exception:
+                self.note_refusal()
+        return taken
+
+    def send(self, send: Callable[[list[Hit]], None]) -> bool:
+        """Send the batch; return False if the queue is away. A hit that it refuses is dropped, and it alone."""
+        size = len(self.batch)
+        while self.batch:
+            part = self.batch[:size]
+            try:
+                send(part)
+                self.counts.sent += len(part)
+                size *= 2
+            except Exception as error:
+                if is_outage(error):
+                    self.note_outage(error)
+                    return False
+                if len(part) > 1:  # the bad one is found by halving, and what is around it goes out on the way
+                    size = len(part) // 2
+                    continue
+                self.note_refusal()
+            del self.batch[: len(part)]
+            self.outage = 0
+        return True
+
+    def note_outage(self, error: Exception) -> None:
+        """Count and log a failed try; to be called while its exception is handled."""
+        self.outage += 1
+        if isinstance(error, QueueFull):
+            self.counts.full += 1
+            logger.warning("Logged requests are kept and tried again. %s", error)
+        else:
+            self.counts.failures += 1
+            logger.failure("Logged requests could not be enqueued; they are kept and tried again.")
+
+    def note_refusal(self) -> None:
+        """Count and log a hit that is given up; to be called while its exception is handled."""
+        self.counts.refused += 1
+        logger.failure("A request could not be logged and was left out.")
+
+    def backoff(self) -> float:
+        """Return the seconds until the next try after a failed one.
+
+        With jitter, since every process of the site lost the database in the same second.
+        """
+        return min(LONGEST_BACKOFF_SECONDS, 2.0 ** min(self.outage - 1, 10)) * random.uniform(0.75, 1.0)
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the queue cannot be used now, rather than refuses what it was given."""
+    return isinstance(error, OUTAGE) and not isinstance(error, REFUSAL)

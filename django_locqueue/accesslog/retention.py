@@ -1,0 +1,65 @@
+"""How long the log is kept, and its counts."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from django.db import router
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from django_locqueue.accesslog.analytics.stale import close_hours
+from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.models import AccessLog, HourlyStat
+from django_locqueue.accesslog.privacy.visitor_keys import day_of, delete_old_keys
+
+BATCH = 5000  # rows; a statement of milliseconds, so that nobody waits for its locks
+
+
+def kept_since(days: int | None, now: datetime.datetime) -> datetime.datetime | None:
+    """Return the beginning of the first hour that is kept; None for ever.
+
+    An hour is kept as a whole: counts are made of whole ones.
+    """
+    if days is None:
+        return None
+    return (now - datetime.timedelta(days=days)).replace(minute=0, second=0, microsecond=0)
+
+
+def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] = lambda: False) -> dict[str, int]:
+    """Delete what has been kept long enough; return how many ``requests``, ``counts`` and ``keys``.
+
+    ``should_stop`` is asked between batches. What is deleted stays so, and the next call goes on.
+    """
+    now = now or timezone.now()
+    deleted = {"requests": 0, "counts": 0, "keys": delete_old_keys(day_of(now.timestamp()))}
+    kept = kept_since(access_log.RETENTION_DAYS, now)
+    if kept is not None:
+        close_hours(kept)  # what is counted again from now on would lack what is gone
+        deleted["requests"] = _delete(_rows(AccessLog).filter(time__lt=kept), "time", should_stop)
+    for dimension in HourlyStat.Dimension:
+        # Whose address it is does not depend on the table that it is in.
+        days = access_log.RETENTION_DAYS if dimension == HourlyStat.Dimension.IP else access_log.ROLLUP_RETENTION_DAYS
+        kept = kept_since(days, now)
+        if kept is not None:
+            old = _rows(HourlyStat).filter(dimension=dimension, hour__lt=kept)
+            deleted["counts"] += _delete(old, "hour", should_stop)
+    return deleted
+
+
+def _delete(old: "QuerySet[Any]", moment: str, should_stop: Callable[[], bool]) -> int:
+    """Delete the rows, the oldest first. ``moment``: the column that says how old they are, and has an index."""
+    deleted = 0
+    rows = old
+    while not should_stop():
+        found = list(rows.order_by(moment).values_list("pk", moment)[:BATCH])
+        if not found:
+            break
+        deleted += old.model._base_manager.using(old.db).filter(pk__in=[pk for pk, _ in found]).delete()[0]
+        # Not from the beginning again: PostgreSQL would read past what was just deleted.
+        rows = old.filter(**{f"{moment}__gte": found[-1][1]})
+    return deleted
+
+
+def _rows(model: type[Model]) -> "QuerySet[Any]":
+    return model._default_manager.using(router.db_for_write(model))

@@ -1,0 +1,85 @@
+"""A real server of the small site, in processes of its own."""
+
+import http.client
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from signal import SIGTERM, Signals
+
+from tests.processes.process import ROOT, environment
+
+HOST = "127.0.0.1"
+
+
+def gunicorn(*options: str) -> tuple[str, ...]:
+    return ("-m", "gunicorn", "tests.accesslog.served:wsgi()", "-b", "{address}", *options)
+
+
+def uvicorn(*options: str) -> tuple[str, ...]:
+    return ("-m", "uvicorn", "tests.accesslog.served:asgi", "--factory", "--host", HOST, "--port", "{port}", *options)
+
+
+def uwsgi(*options: str) -> tuple[str, ...]:
+    run = "import sys, pyuwsgi; pyuwsgi.run(sys.argv[1:])"
+    fixed = ("--http-socket", "{address}", "--master", "--die-on-term", "--need-app")
+    return ("-c", run, *fixed, "--wsgi", "tests.accesslog.served:wsgi()", *options)
+
+
+class Server:
+    """``arguments`` are those of a Python, with ``{address}`` and ``{port}`` for a free port of this machine."""
+
+    def __init__(self, arguments: Sequence[str], env: Mapping[str, str]) -> None:
+        with socket.socket() as free:
+            free.bind((HOST, 0))
+            self.port: int = free.getsockname()[1]
+        self._log = Path(tempfile.mkstemp(prefix="locqueue-server-")[1])
+        place = {"address": f"{HOST}:{self.port}", "port": self.port}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *(each.format(**place) if "{" in each else each for each in arguments)],
+                cwd=ROOT,
+                env=environment({"DJANGO_SETTINGS_MODULE": "tests.accesslog.served", **env}),
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection((HOST, self.port), 1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    said = self.output
+                    self.end()
+                    raise AssertionError(f"the server did not start:\n{said}") from None
+                time.sleep(0.05)
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def visit(self, times: int) -> None:
+        """Make requests one after the other. Raises AssertionError unless all are answered as they should."""
+        for number in range(times):
+            connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+            connection.request("GET", f"/any/{number}")
+            assert connection.getresponse().read() == b"hello"
+            connection.close()
+
+    def signal(self, number: Signals) -> None:
+        self._process.send_signal(number)
+
+    def stop(self, number: Signals = SIGTERM) -> None:
+        """Ask it to stop, and wait until it has. Raises subprocess.TimeoutExpired."""
+        self.signal(number)
+        self._process.wait(30)
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._log.unlink(missing_ok=True)

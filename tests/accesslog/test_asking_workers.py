@@ -1,0 +1,68 @@
+"""A service on loopback, and two worker processes that ask it."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from django_locqueue.accesslog.locating import locate
+from django_locqueue.accesslog.models import Location
+from tests import tasks
+from tests.accesslog.stub_api import Reply, StubApi
+from tests.processes import wait_until
+from tests.running import row
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+GAP_SECONDS = 0.1
+NETWORKS = [f"49.65.{n}.0/24" for n in range(20)]
+FOUND = Reply({"ok": 1, "city": "南京"})
+
+
+@pytest.fixture
+def workers(run_worker, settings):
+    """Return a function that starts two workers which ask the service at a URL, and locates the networks."""
+
+    def start(url, **keys):
+        service = {"provider": "http", "url": f"{url}/{{ip}}", "ok": {"ok": "1"}, "fields": {"city": "city"}}
+        chain = {"PROVIDERS": [service], "MIN_INTERVAL": GAP_SECONDS, **keys}
+        settings.LOCQUEUE = {**settings.LOCQUEUE, "ACCESS_LOG": {"ENABLED": False, "GEO": chain}}
+        env = {"DJANGO_SETTINGS_MODULE": "tests.settings_geo", "TEST_GEO": json.dumps(chain)}
+        Location.objects.bulk_create(Location(pk=prefix) for prefix in NETWORKS)
+        locate.enqueue(NETWORKS)
+        return [run_worker(env=env) for _ in range(2)]
+
+    return start
+
+
+def all_located():
+    return Location.objects.filter(state="located", city="南京").count() == len(NETWORKS)
+
+
+def gaps(calls):
+    moments = sorted(call.at for call in calls)
+    return [later - sooner for sooner, later in pairwise(moments)]
+
+
+def test_i11_the_gap_between_two_calls_holds_over_all_workers(workers):
+    with StubApi(FOUND) as service:
+        workers(service.url)
+        wait_until(all_located)
+    assert len(service.calls) == len(NETWORKS)
+    assert min(gaps(service.calls)) >= GAP_SECONDS
+
+
+def test_i11_whatever_a_service_answers_all_networks_are_located_in_the_end(workers):
+    """A limit, then answers that do not come, then garbage, then well; and the site's own tasks are not held up."""
+    limits, hangs, garbage = 1, 1, 2
+    script = [
+        *[Reply({}, status=429, headers={"Retry-After": "1"})] * limits,
+        *[Reply({}, never_ends=True)] * hangs,
+        *[Reply(b"<html>")] * garbage,
+    ]
+    with StubApi(lambda call: script.pop(0) if script else FOUND) as service:
+        workers(service.url, READ_TIMEOUT=0.5, CONNECT_TIMEOUT=0.5)
+        others = [tasks.add.enqueue(number, 1) for number in range(20)]
+        wait_until(lambda: all(row(other).state == "successful" for other in others))
+        wait_until(all_located, timeout=60)
+    assert len(service.calls) == len(NETWORKS) + limits + hangs + garbage

@@ -1,0 +1,134 @@
+"""How many requests were not logged is told to the database, by whichever process and for whichever reason."""
+
+import datetime
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from django_locqueue.accesslog.counts import Counts
+from django_locqueue.accesslog.loss_report import LossReport
+from django_locqueue.accesslog.losses import lost_since, record_loss
+from django_locqueue.accesslog.models import Loss
+from tests.accesslog.recording import Queue, record
+from tests.processes import wait_until
+
+LONG = 3600
+
+
+@pytest.fixture
+def counts():
+    return Counts()
+
+
+@pytest.fixture
+def reports():
+    return []
+
+
+@pytest.fixture
+def report(counts, reports):
+    """Return a function that sends what was lost; its reports are in ``reports``."""
+    losses = LossReport(counts)
+
+    def take(**loss):
+        reports.append(loss)
+
+    return lambda send=take: losses.send(send)
+
+
+def numbers(loss):
+    return loss["dropped"], loss["refused"], loss["errors"]
+
+
+def test_nothing_lost_is_nothing_told(report, reports):
+    assert report()
+    assert reports == []
+
+
+def test_what_was_lost_is_told_once(report, reports, counts):
+    counts.dropped, counts.refused, counts.errors = 3, 2, 1
+    assert report()
+    assert report()
+    assert [numbers(loss) for loss in reports] == [(3, 2, 1)]
+
+
+def test_then_only_what_is_new(report, reports, counts):
+    counts.dropped = 3
+    report()
+    counts.dropped = 5
+    report()
+    assert [numbers(loss) for loss in reports] == [(3, 0, 0), (2, 0, 0)]
+    assert reports[0]["loss_id"] != reports[1]["loss_id"]
+
+
+def test_a_report_that_failed_is_sent_again_as_it_was(report, reports, counts):
+    """It may have reached the database before the connection broke; its id tells."""
+    counts.dropped = 3
+    tried = []
+
+    def fail(**loss):
+        tried.append(loss)
+        raise OperationalError("the connection broke")
+
+    assert not report(fail)
+    counts.dropped = 5
+    assert report()
+    assert reports == tried
+    report()
+    assert [numbers(loss) for loss in reports] == [(3, 0, 0), (2, 0, 0)]
+
+
+def test_a_report_that_the_queue_would_never_take_is_not_tried_for_ever(report, reports, counts):
+    def refuse(**loss):
+        raise TypeError("no")
+
+    counts.dropped = 3
+    assert report(refuse)
+    assert report()
+    assert reports == []
+
+
+def test_a_recorder_that_dropped_hits_says_so_when_the_queue_is_back(fast_recorder):
+    queue, told = Queue(), []
+    recorder = fast_recorder(queue.send, lambda **loss: told.append(loss), INTERVAL=LONG, BUFFER_SIZE=2)
+    recorder._outbox.outage = 1  # keeps the thread away
+    record(recorder, "/a", "/b", "/c")
+    assert recorder.drain(30)
+    wait_until(lambda: told)
+    assert [numbers(loss) for loss in told] == [(1, 0, 0)]
+
+
+# In the database
+
+
+def a_loss(number, **fields):
+    values = {"loss_id": f"{number:032}", "time": timezone.now().timestamp(), "dropped": 0, "refused": 0, "errors": 0}
+    return {**values, **fields}
+
+
+def test_a_report_that_is_stored_twice_counts_once(db):
+    loss = a_loss(1, dropped=1204)
+    record_loss.func(**loss)
+    record_loss.func(**loss)
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+
+
+def test_all_reasons_of_all_processes_are_summed(db):
+    record_loss.func(**a_loss(1, dropped=1000, refused=200))
+    record_loss.func(**a_loss(2, refused=1, errors=3))
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+
+
+def test_what_was_lost_before_is_not_counted(db, django_assert_num_queries):
+    two_hours_ago = timezone.now() - datetime.timedelta(hours=2)
+    record_loss.func(**a_loss(1, dropped=7, time=two_hours_ago.timestamp()))
+    with django_assert_num_queries(1):
+        assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 0
+    assert lost_since(two_hours_ago - datetime.timedelta(seconds=1)) == 7
+
+
+def test_without_time_zones_the_moment_is_local(db, settings):
+    settings.USE_TZ = False
+    record_loss.func(**a_loss(1, dropped=1, time=1_790_000_000.5))
+    assert Loss.objects.get().time == datetime.datetime.fromtimestamp(1_790_000_000.5)  # noqa: DTZ006
