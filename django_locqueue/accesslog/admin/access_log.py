@@ -1,5 +1,6 @@
 """The list of requests, and the page of one."""
 
+import datetime
 from typing import Any
 
 from django.conf import settings
@@ -8,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -24,8 +26,10 @@ from django_locqueue.accesslog.admin.place_filters import CountryFilter, Operato
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
+from django_locqueue.accesslog.losses import lost_since
 from django_locqueue.accesslog.models import AccessLog
 
+LOST_SHOWN = datetime.timedelta(hours=24)
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)
 UNINDEXED = (
@@ -57,7 +61,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     change_form_template = "admin/locqueue_accesslog/request_page.html"
     sortable_by = ()
     search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
-    search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
+    search_help_text = _("An IP address, a network, a user name, a request id, or a path that begins with /.")
     parts: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             None,
@@ -111,6 +115,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
                 "analytics_url": self.url("analytics"),
                 "export_url": export_url,
                 "window_text": whole(LogChangeList.window),
+                "lost": lost_since(timezone.now() - LOST_SHOWN),
                 "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
                 **data_note(),
                 **(extra_context or {}),

@@ -1,6 +1,7 @@
 """What a person types into the search box, by what it looks like."""
 
 import ipaddress
+import re
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -12,6 +13,8 @@ from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.prefix import network_prefix
 
 LONGEST = 200
+
+_request_id = re.compile("[0-9a-f]{32}")
 
 
 def term_of(text: str) -> str:
@@ -25,9 +28,11 @@ def is_path(term: str) -> bool:
 
 
 def search(rows: QuerySet[AccessLog], term: str, request: Any) -> QuerySet[AccessLog]:
-    """Narrow by a path's beginning, an address, a network or a user's name."""
+    """Narrow by a path's beginning, a request's id, an address, a network or a user's name."""
     if not term:
         return rows
+    if _request_id.fullmatch(term):
+        return rows.filter(hit_id=term)
     if is_path(term):
         return rows.filter(path__startswith=term)
     try:
