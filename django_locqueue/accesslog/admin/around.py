@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.log_links import stamp
-from django_locqueue.accesslog.admin.shown import VIEW, local, may_see_full_ip
+from django_locqueue.accesslog.admin.shown import VIEW, local, may_see_full_ip, may_see_network
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.accesslog.visit import REQUEST_ID
@@ -40,7 +40,7 @@ def around_request(admin_site: Any, request: HttpRequest, row: AccessLog) -> dic
 
 
 def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str, Any]:
-    if row.ip is None or row.prefix is None:
+    if row.ip is None or row.prefix is None or not may_see_network(request):
         return {}
     full = may_see_full_ip(request)
     midnight = local(timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.read_only import EMPTY
-from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, second
+from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, may_see_network, milliseconds, second
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.visible import visible
 
@@ -116,5 +116,7 @@ def address_url(admin_site: Any, ip: str) -> str:
 
 def allowed_columns(columns: Sequence[str], request: HttpRequest) -> list[str]:
     """Return the columns with the masked address in place of the full one, for those who may not see it."""
-    full = may_see_full_ip(request)
-    return [column if full or column != "address" else "masked_address" for column in columns]
+    if may_see_full_ip(request):
+        return list(columns)
+    shown = ["masked_address" if column == "address" else column for column in columns]
+    return [column for column in shown if column != "network" or may_see_network(request)]

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
-from django_locqueue.accesslog.admin.shown import may_see_full_ip
+from django_locqueue.accesslog.admin.shown import may_see_full_ip, may_see_network
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.prefix import network_prefix
@@ -38,9 +38,11 @@ def search(rows: QuerySet[AccessLog], term: str, request: Any) -> QuerySet[Acces
     try:
         address = ipaddress.ip_address(term)
     except ValueError:
-        if "/" in term:
-            return rows.filter(location_id=term)
-        return _of_user(rows, term)
+        if "/" not in term:
+            return _of_user(rows, term)
+        return rows.filter(location_id=term) if may_see_network(request) else rows.none()
+    if not may_see_network(request):
+        return rows.none()
     # The network is indexed; the address, which would be one more index to write for every hit, is not.
     rows = rows.filter(location_id=network_prefix(term, access_log.PREFIX_V4, access_log.PREFIX_V6))
     return rows.filter(ip=str(address)) if may_see_full_ip(request) else rows
