@@ -1,5 +1,6 @@
 """The list of requests, and the page of one."""
 
+import datetime
 from typing import Any
 
 from django.conf import settings
@@ -8,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -58,7 +60,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     change_form_template = "admin/locqueue_accesslog/request_page.html"
     sortable_by = ()
     search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
-    search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
+    search_help_text = _("An IP address, a network, a user name, a request id, or a path that begins with /.")
     parts: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             None,
