@@ -111,6 +111,6 @@ def test_no_page_reads_or_sorts_the_table(monkeypatch):
             cursor.execute("ANALYZE locqueue_accesslog_accesslog")  # else it takes the table for a smaller one
     pages = exporting.walk(AccessLog.objects.all())
     for plan in plans(lambda: [next(pages), next(pages)]):
-        assert "locqueue_accesslog_accesslog_time" in plan, plan
-        for step in ("Seq Scan", "->  Sort", "SCAN locqueue_accesslog_accesslog\n", "TEMP B-TREE"):
-            assert step not in plan, plan  # PostgreSQL sorts those of one time: "Incremental Sort"
+        assert "locqueue_accesslog_time" in plan, plan
+        for step in ("Seq Scan", "Sort", "SCAN locqueue_accesslog_accesslog\n", "TEMP B-TREE"):
+            assert step not in plan.partition("LIMIT 50")[2], plan
