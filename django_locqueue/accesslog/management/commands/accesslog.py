@@ -96,7 +96,7 @@ class Command(BaseCommand):
         if imported.networks:
             self.stdout.write(f"{networks_text(imported.networks)} for a worker (manage.py runqueue) to be located.")
         days = access_log.RETENTION_DAYS
-        if days is not None and imported.oldest is not None:
+        if days is not None and imported.stored and imported.oldest is not None:
             age = timezone.now() - datetime.datetime.fromtimestamp(imported.oldest, datetime.UTC)
             if age.days > days:
                 self.stderr.write(
