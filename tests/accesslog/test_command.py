@@ -4,12 +4,14 @@ import gzip
 import io
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
-from django_locqueue.accesslog.files import progress
+from django_locqueue.accesslog.files import bulk_insert, importing, progress
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.storage import to_row
 from tests.accesslog.conftest import a_hit
@@ -95,6 +97,25 @@ def test_a_gzip_file_that_was_cut_is_an_error_after_what_could_be_read(capsys, t
         call_command("accesslog", "import", str(path))
     assert AccessLog.objects.count() >= 5_000
     assert " stored" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "said_of_it", "code"),
+    [(KeyboardInterrupt(), "Stopped.", 130), (OperationalError("disk full"), "The database failed: disk full.", 1)],
+    ids=["Ctrl+C", "a database that fails"],
+)
+def test_whoever_is_stopped_hears_how_to_go_on(capsys, log, monkeypatch, error, said_of_it, code):
+    monkeypatch.setattr(importing, "BATCH", 2)
+    insert_new = bulk_insert.insert_new
+    answers = [insert_new, Mock(side_effect=error)]
+    monkeypatch.setattr(bulk_insert, "insert_new", lambda *args: answers.pop(0)(*args))
+    path = log("a", "b", "c", "d", "e")
+    with pytest.raises(CommandError, match=f"{said_of_it} The same command goes on") as raised:
+        call_command("accesslog", "import", str(path))
+    assert raised.value.returncode == code
+    assert "2 lines, 2 stored." in capsys.readouterr().out
+    monkeypatch.setattr(bulk_insert, "insert_new", insert_new)
+    assert "5 lines, 3 stored, 2 were there already." in said(capsys, "import", path).out
 
 
 def test_a_file_without_any_request_is_an_error(tmp_path):

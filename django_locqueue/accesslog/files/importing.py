@@ -97,7 +97,7 @@ class Importer:
         visitor_keys.load()
         self._seen_networks: set[str] = set()
         # Lines of a second stand together, and visitors come back.
-        self._time = lru_cache(maxsize=4096)(self._stored_time)
+        self._time = lru_cache(maxsize=16_384)(self._stored_time)
         self._network = lru_cache(maxsize=65_536)(self._network_of)
 
     def read(self, numbered: Iterable[tuple[int, bytes]]) -> Read:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -24,6 +25,7 @@ from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.privacy import forget
 from django_locqueue.accesslog.retention import prune
 
+AGAIN = "The same command goes on: what is stored is left as it is."
 INTERRUPTED = 130  # what a shell says of a program that Ctrl+C ended
 
 
@@ -71,14 +73,15 @@ class Command(BaseCommand):
             with log, progress(log.name, log.size, sys.stderr) as show:
                 for imported in import_lines(log):
                     show(log.position, f"{imported.lines:,} lines")
-        except (OSError, EOFError) as error:
+        except OSError as error:
             self._tell(log, imported)
             raise CommandError(f"{log.name} cannot be read: {error}") from error
+        except DatabaseError as error:
+            self._tell(log, imported)
+            raise CommandError(f"The database failed: {error}. {AGAIN}") from error
         except KeyboardInterrupt:
             self._tell(log, imported)
-            raise CommandError(
-                "Stopped. The same command goes on: what is stored is left as it is.", returncode=INTERRUPTED
-            ) from None
+            raise CommandError(f"Stopped. {AGAIN}", returncode=INTERRUPTED) from None
         self._tell(log, imported)
         if imported.bad == imported.lines > 0:
             raise CommandError(f"{log.name} has no line of a log in combined or common format.")
