@@ -1,6 +1,5 @@
 """The list of requests, and the page of one."""
 
-import datetime
 from typing import Any
 
 from django.conf import settings
@@ -9,7 +8,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
