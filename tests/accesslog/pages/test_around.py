@@ -27,14 +27,14 @@ def task() -> Task:
 
 
 def test_a_request_lists_the_tasks_that_it_enqueued(admin_client: Client, task: Task) -> None:
-    html = html_of(admin_client, page_of(entry(task_ids=f"{task.pk},4711")))
+    html = html_of(admin_client, page_of(entry(hit_id=HIT_ID, task_ids=f"{task.pk},4711")))
     assert f'<a href="/admin/locqueue/task/{task.pk}/change/">add #{task.pk}</a>' in html
     assert "#4711" in html
     assert "deleted since" in html
 
 
 def test_tasks_are_for_those_who_may_see_tasks(viewer: Client, task: Task) -> None:
-    assert f"add #{task.pk}" not in html_of(viewer, page_of(entry(task_ids=str(task.pk))))
+    assert f"add #{task.pk}" not in html_of(viewer, page_of(entry(hit_id=HIT_ID, task_ids=str(task.pk))))
 
 
 def test_a_task_leads_to_the_request_that_enqueued_it(admin_client: Client, task: Task) -> None:
