@@ -349,7 +349,7 @@ def test_who_is_denied_asks_no_more_and_the_lookup_has_failed(chain, caplog):
     run_tasks()
     assert len(calls()) == 1
     assert set(Location.objects.values_list("state", flat=True)) == {"failed"}
-    assert "Access denied (bad key)" in caplog.text
+    assert "(denied): bad key" in caplog.text
 
 
 def test_who_is_denied_leaves_it_to_those_behind(chain):
