@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_locqueue.accesslog.analytics.stale import close_hours
 from django_locqueue.accesslog.conf import access_log
-from django_locqueue.accesslog.models import AccessLog, HourlyStat
+from django_locqueue.accesslog.models import AccessLog, HourlyStat, Loss
 from django_locqueue.accesslog.privacy.visitor_keys import day_of, delete_old_keys
 
 BATCH = 5000  # rows; a statement of milliseconds, so that nobody waits for its locks
@@ -37,6 +37,9 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
     if kept is not None:
         close_hours(kept)  # what is counted again from now on would lack what is gone
         deleted["requests"] = _delete(_rows(AccessLog).filter(time__lt=kept), "time", should_stop)
+    kept = kept_since(access_log.ROLLUP_RETENTION_DAYS, now)
+    if kept is not None:
+        deleted["counts"] += _delete(_rows(Loss).filter(time__lt=kept), "time", should_stop)
     for dimension in HourlyStat.Dimension:
         # Whose address it is does not depend on the table that it is in.
         days = access_log.RETENTION_DAYS if dimension == HourlyStat.Dimension.IP else access_log.ROLLUP_RETENTION_DAYS

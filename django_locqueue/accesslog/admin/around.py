@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +15,7 @@ from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.payloads import WHOLE
 from django_locqueue.admin.task_base import WIDE_COLUMNS
 from django_locqueue.models import Task
 
@@ -48,10 +50,12 @@ def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str
 
 
 def _tasks(admin_site: Any, request: HttpRequest, row: AccessLog) -> list[TaskLine]:
-    ids = [int(text) for text in getattr(row, "task_ids", "").split(",") if text.isascii() and text.isdecimal()]
+    ids = [int(text) for text in row.task_ids.split(",") if text.isascii() and text.isdecimal()]
     if not ids or not request.user.has_perm("locqueue.view_task"):
         return []
-    found = Task.objects.defer(*WIDE_COLUMNS).in_bulk(ids)
+    # Where the request's transaction rolled back, SQLite has given its ids to other tasks since.
+    said = Task.objects.alias(said=Left("metadata", WHOLE)).filter(said__contains=row.hit_id)
+    found = said.defer(*WIDE_COLUMNS).in_bulk(ids)
     return [_line(admin_site, number, found.get(number)) for number in ids]
 
 

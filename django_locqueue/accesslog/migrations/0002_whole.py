@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='accesslog',
             name='task_ids',
-            field=models.CharField(blank=True, default='', max_length=400, verbose_name='tasks'),
+            field=models.CharField(blank=True, default='', max_length=400, verbose_name='tasks that it enqueued'),
         ),
         migrations.AddField(
             model_name='accesslog',
