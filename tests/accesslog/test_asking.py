@@ -131,6 +131,17 @@ def test_a_network_is_asked_for_once_while_its_task_is_there(chain):
     assert len(waits()) == 1
 
 
+@pytest.mark.parametrize(("answer", "state"), [(a_place(), "located"), (RateLimited("429", 30), "pending")])
+def test_a_projects_tests_ask_at_once(chain, settings, answer, state):
+    settings.TASKS = {"default": {"BACKEND": "django_locqueue.testing.ImmediateBackend"}}
+    chain(told())
+    say(answer)
+    Location.objects.create(pk=NANJING)
+    locate.enqueue([NANJING])
+    assert place().state == state
+    assert len(calls()) == 1
+
+
 # What is sent
 
 
