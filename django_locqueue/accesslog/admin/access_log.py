@@ -58,7 +58,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     change_form_template = "admin/locqueue_accesslog/request_page.html"
     sortable_by = ()
     search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
-    search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
+    search_help_text = _("An IP address, a network, a user name, a request id, or a path that begins with /.")
     parts: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             None,
