@@ -13,7 +13,7 @@ from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.privacy.pseudonym import pseudonym
 
 BATCH = 1000
-NOBODY: dict[str, Any] = {"user": None, "ip": None, "user_agent": "", "visitor": ""}
+NOBODY: dict[str, Any] = {"user": None, "ip": None, "user_agent": "", "visitor": "", "task_ids": ""}
 # Bits of a network that many share; a longer one is kept of nobody.
 SHARED_V4, SHARED_V6 = 24, 48
 # Of the networks that an address may be stored under: PREFIX_V4 and PREFIX_V6 may have been anything the checks allow.

@@ -99,6 +99,15 @@ def test_of_nobody_it_is_only_known_that_there_was_a_request(how):
     assert (hit.status, hit.duration_ms, hit.is_bot) == (200, 1.5, False)
 
 
+@pytest.mark.parametrize("how", [{"opted_out": True}, {"sensitive": True}])
+def test_no_task_and_no_log_line_tells_which_request_it_was(how):
+    request = a_hit(task_ids="7,8")
+    hit = stored(hit=request, **how)
+    assert hit.task_ids == ""
+    assert hit.id != request.id
+    assert len(hit.id) == 32
+
+
 def test_of_nobodys_bot_it_is_still_known_that_it_was_one():
     assert stored(hit=a_hit(user_agent="curl/8"), opted_out=True).is_bot is True
 
