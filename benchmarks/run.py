@@ -19,7 +19,18 @@ from benchmarks.product import KNOWN, Product
 if TYPE_CHECKING:
     from benchmarks.queue_table import QueueTable
 
-MEASURES = ("enqueue", "drain", "latency", "backlog", "snapshot", "idle", "middleware", "analytics", "profile")
+MEASURES = (
+    "enqueue",
+    "drain",
+    "latency",
+    "backlog",
+    "snapshot",
+    "idle",
+    "middleware",
+    "analytics",
+    "import",
+    "profile",
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,7 @@ class Scale:
     snapshot_seconds: float = 60
     requests: int = 20_000
     logged_requests: int = 10_000_000
+    imported_lines: int = 500_000
 
 
 QUICK = Scale(
@@ -60,6 +72,7 @@ QUICK = Scale(
     snapshot_seconds=10,
     requests=1_000,
     logged_requests=50_000,
+    imported_lines=20_000,
 )
 
 
@@ -75,9 +88,9 @@ class Run:
 
 
 def measure_functions() -> dict[str, Callable[[Run], Iterator[Reading]]]:
-    from benchmarks import analytics, backlog, drain, enqueue, idle, latency, middleware, profile, snapshot
+    from benchmarks import analytics, backlog, drain, enqueue, idle, latency, log_import, middleware, profile, snapshot
 
-    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, analytics, profile)
+    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, analytics, log_import, profile)
     return {name: module.readings for name, module in zip(MEASURES, modules, strict=True)}
 
 

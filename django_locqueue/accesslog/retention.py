@@ -38,7 +38,9 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
         close_hours(kept)  # what is counted again from now on would lack what is gone
         deleted["requests"] = _delete(_rows(AccessLog).filter(time__lt=kept), "time", should_stop)
         deleted["networks"] = _delete_unvisited(kept, should_stop)
-        _delete(_rows(Loss).filter(time__lt=kept), "time", should_stop)
+    kept = kept_since(access_log.ROLLUP_RETENTION_DAYS, now)
+    if kept is not None:
+        deleted["counts"] += _delete(_rows(Loss).filter(time__lt=kept), "time", should_stop)
     for dimension in HourlyStat.Dimension:
         # Whose address it is does not depend on the table that it is in.
         days = access_log.RETENTION_DAYS if dimension == HourlyStat.Dimension.IP else access_log.ROLLUP_RETENTION_DAYS

@@ -4,13 +4,15 @@ import gzip
 import io
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
-from django_locqueue.accesslog.files import progress
-from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.files import bulk_insert, importing, progress
+from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.storage import to_row
 from tests.accesslog.conftest import a_hit
 from tests.processes.process import environment
@@ -97,6 +99,25 @@ def test_a_gzip_file_that_was_cut_is_an_error_after_what_could_be_read(capsys, t
     assert " stored" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("error", "said_of_it", "code"),
+    [(KeyboardInterrupt(), "Stopped.", 130), (OperationalError("disk full"), "The database failed: disk full.", 1)],
+    ids=["Ctrl+C", "a database that fails"],
+)
+def test_whoever_is_stopped_hears_how_to_go_on(capsys, log, monkeypatch, error, said_of_it, code):
+    monkeypatch.setattr(importing, "BATCH", 2)
+    insert_new = bulk_insert.insert_new
+    answers = [insert_new, Mock(side_effect=error)]
+    monkeypatch.setattr(bulk_insert, "insert_new", lambda *args: answers.pop(0)(*args))
+    path = log("a", "b", "c", "d", "e")
+    with pytest.raises(CommandError, match=f"{said_of_it} The same command goes on") as raised:
+        call_command("accesslog", "import", str(path))
+    assert raised.value.returncode == code
+    assert "2 lines, 2 stored." in capsys.readouterr().out
+    monkeypatch.setattr(bulk_insert, "insert_new", insert_new)
+    assert "5 lines, 3 stored, 2 were there already." in said(capsys, "import", path).out
+
+
 def test_a_file_without_any_request_is_an_error(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("these are\nnotes\n")
@@ -171,3 +192,50 @@ def test_a_reader_that_has_seen_enough_ends_an_export_quietly():
         export.stdout.close()
         assert export.stderr.read() == b""
     assert export.returncode == 0
+
+
+def test_networks_whose_place_is_not_known_are_located_again(capsys):
+    Location.objects.create(pk="49.65.250.0/24", state="located")
+    Location.objects.create(pk="8.8.8.0/24", state="unknown")
+    assert said(capsys, "locate").out == "1 network waits for a worker (manage.py runqueue) to be located.\n"
+    assert said(capsys, "locate", "--all").out.startswith("2 networks wait ")
+    assert said(capsys, "locate", "49.65.250.135").out.startswith("1 network waits ")
+
+
+def test_what_is_no_address_is_refused():
+    with pytest.raises(CommandError, match="expected an address like"):
+        call_command("accesslog", "locate", "somewhere")
+
+
+def test_a_user_is_forgotten_by_name_or_by_key(capsys, django_user_model):
+    alice = django_user_model.objects.create(username="alice")
+    for number in range(3):
+        to_row(a_hit(id=str(number), user_id=alice.pk if number else 99)).save()
+    assert said(capsys, "forget", "--user", "alice").out == "Forgotten in 2 requests.\n"
+    assert said(capsys, "forget", "--user-id", "99").out == "Forgotten in 1 request.\n"
+    assert not AccessLog.objects.exclude(user=None).exists()
+
+
+def test_an_address_is_forgotten(capsys):
+    to_row(a_hit()).save()
+    assert said(capsys, "forget", "--ip", "49.65.250.135").out == "Forgotten in 1 request.\n"
+    assert AccessLog.objects.get().ip is None
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--user", "nobody"], "There is no user 'nobody'"),
+        (["--user-id", "nobody"], "must be an integer"),
+        (["--ip", "nowhere"], "is no IP address"),
+        ([], "one of the arguments --user --user-id --ip is required"),
+    ],
+)
+def test_who_is_not_known_cannot_be_forgotten(words, reason):
+    with pytest.raises(CommandError, match=reason):
+        call_command("accesslog", "forget", *words)
+
+
+def test_pruning_says_what_it_has_deleted(capsys):
+    to_row(a_hit(time=1_431_857_103.0)).save()
+    assert said(capsys, "prune").out == "Deleted: 1 requests, 0 counts, 0 keys.\n"

@@ -112,5 +112,5 @@ def test_no_page_reads_or_sorts_the_table(monkeypatch):
     pages = exporting.walk(AccessLog.objects.all())
     for plan in plans(lambda: [next(pages), next(pages)]):
         assert "locqueue_accesslog_time" in plan, plan
-        for step in ("Seq Scan", "->  Sort", "SCAN locqueue_accesslog_accesslog\n", "TEMP B-TREE"):
-            assert step not in plan, plan  # PostgreSQL sorts those of one time: "Incremental Sort"
+        for step in ("Seq Scan", "Sort", "SCAN locqueue_accesslog_accesslog\n", "TEMP B-TREE"):
+            assert step not in plan.partition("LIMIT 50")[2], plan

@@ -8,7 +8,7 @@ import pytest
 from django_locqueue.accesslog.files import importing
 from django_locqueue.accesslog.files.importing import import_lines
 from django_locqueue.accesslog.files.log_file import MAX_LINE, LogFile
-from django_locqueue.accesslog.models import AccessLog, Location
+from django_locqueue.accesslog.models import AccessLog, Location, StaleHour
 from django_locqueue.models import Task
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +116,31 @@ def test_the_log_of_a_public_site_is_stored_whole():
         report = list(import_lines(log))[-1]
     assert (report.lines, report.stored, report.bad) == (10_000, 10_000, 0)
     assert AccessLog.objects.values("ip").distinct().count() == 1753
+
+
+def test_the_settings_of_privacy_hold(configure):
+    configure(IP_STORAGE="truncate", QUERY_PARAMS=["q"])
+    imported(line("/page/?q=1&token=2"))
+    row = AccessLog.objects.get()
+    assert (row.ip, row.prefix, row.path, row.query) == ("49.65.250.0", "49.65.250.0/24", "/page/", "q=1")
+
+
+def test_an_address_that_may_not_be_stored_is_not(configure):
+    configure(IP_STORAGE="none")
+    imported(line())
+    row = AccessLog.objects.get()
+    assert (row.ip, row.prefix, row.visitor) == (None, None, "")
+
+
+def test_a_secret_in_a_path_of_this_site_is_masked(settings):
+    settings.ROOT_URLCONF = "tests.accesslog.privacy.urls"
+    imported(line("/reset/MTIzNA/c4x-9a8b7c6d5e4f/"))
+    assert AccessLog.objects.get().path == "/reset/***/***/"
+
+
+def test_the_hours_of_new_rows_are_to_be_counted_again():
+    imported(line())
+    assert StaleHour.objects.get().hour == datetime.datetime(2015, 5, 17, 10, tzinfo=datetime.UTC)
+    StaleHour.objects.all().delete()
+    imported(line())
+    assert not StaleHour.objects.exists()

@@ -46,8 +46,9 @@ def test_how_far_it_is_can_be_asked(tmp_path):
         assert (log.position, log.size) == (4, 8)
 
 
-def test_a_gzip_file_that_was_cut_is_an_error(tmp_path):
+@pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:20] + b"\xff" * 20 + data[40:]])
+def test_a_gzip_file_that_was_cut_or_damaged_is_an_error(tmp_path, damage):
     path = tmp_path / "access.log.gz"
-    path.write_bytes(gzip.compress(b"one\n" * 1000)[:-12])
-    with pytest.raises(EOFError):
+    path.write_bytes(damage(gzip.compress("\n".join(map(str, range(1000))).encode())))
+    with pytest.raises(OSError, match="gzip data are cut or damaged"):
         lines(path)

@@ -20,6 +20,10 @@ from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.locating import request_locating
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.privacy.paths import own_path
+from django_locqueue.accesslog.privacy.policy import current_policy
+from django_locqueue.accesslog.privacy.protection import protect
+from django_locqueue.accesslog.privacy.visitor_keys import visitor_keys
 
 BATCH = 5_000  # lines in a transaction
 EXAMPLES = 5
@@ -86,9 +90,14 @@ class Importer:
         self.imported = Imported()
         self._ids = LineIds()
         self._using = router.db_for_write(AccessLog)
+        self._policy = current_policy()
+        self._tells_bots = access_log.BOTS != "same"
+        # The middleware knows what of a path is secret; here the path is resolved for it.
+        self._path = lru_cache(maxsize=65_536)(own_path())
+        visitor_keys.load()
         self._seen_networks: set[str] = set()
         # Lines of a second stand together, and visitors come back.
-        self._time = lru_cache(maxsize=4096)(self._stored_time)
+        self._time = lru_cache(maxsize=16_384)(self._stored_time)
         self._network = lru_cache(maxsize=65_536)(self._network_of)
 
     def read(self, numbered: Iterable[tuple[int, bytes]]) -> Read:
@@ -130,21 +139,22 @@ class Importer:
 
     def _hit(self, line: bytes) -> Hit:
         hit = combined.read(line.decode(errors="replace"))
-        return hit._replace(id=self._ids.id_of(line, hit.time), query="")
+        whole = hit._replace(id=self._ids.id_of(line, hit.time), path=self._path(hit.path), query="")
+        return protect(whole, self._policy, query=hit.query if self._policy.parameters else "")
 
     def _row(self, hit: Hit) -> bulk_insert.Row:
         return (  # in the order of bulk_insert.GIVEN
             hit.id,
             self._time(hit.time),
             hit.ip,
-            None if hit.ip is None else self._network(hit.ip),
+            hit.prefix or (hit.ip and self._network(hit.ip)),
             hit.method,
             hit.host,
             hit.path,
             hit.status,
             hit.duration_ms,
             hit.bytes,
-            is_bot(hit.user_agent),
+            self._tells_bots and is_bot(hit.user_agent),
             hit.user_agent,
             hit.referer,
             hit.query,

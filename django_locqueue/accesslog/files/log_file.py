@@ -5,6 +5,7 @@ import io
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ class LogFile:
     """Opened by ``with``; iterating gives lines as bytes, the last of which may lack its end.
 
     Of a line that is longer than ``MAX_LINE`` only so much is given, without a line break. ``size``: in bytes, None if
-    it is not known. Raises OSError, and EOFError for a gzip file that was cut.
+    it is not known. Raises OSError, for a gzip file that was cut or damaged too.
     """
 
     def __init__(self, name: str) -> None:
@@ -48,8 +49,11 @@ class LogFile:
         # By content: rotated logs are called access.log.2.gz and access.log-20260101 alike.
         is_gzip = self._raw.peek(len(GZIP)).startswith(GZIP)
         stream: gzip.GzipFile | io.BufferedReader = gzip.GzipFile(fileobj=self._raw) if is_gzip else self._raw
-        while line := stream.readline(MAX_LINE):
-            yield line
-            rest = line
-            while len(rest) == MAX_LINE and not rest.endswith(b"\n"):
-                rest = stream.readline(MAX_LINE)
+        try:
+            while line := stream.readline(MAX_LINE):
+                yield line
+                rest = line
+                while len(rest) == MAX_LINE and not rest.endswith(b"\n"):
+                    rest = stream.readline(MAX_LINE)
+        except (EOFError, zlib.error) as error:
+            raise OSError(f"its gzip data are cut or damaged ({error})") from error

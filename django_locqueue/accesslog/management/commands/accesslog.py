@@ -7,7 +7,10 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -19,7 +22,10 @@ from django_locqueue.accesslog.files.progress import progress
 from django_locqueue.accesslog.locating import relocate
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.privacy import forget
+from django_locqueue.accesslog.retention import prune
 
+AGAIN = "The same command goes on: what is stored is left as it is."
 INTERRUPTED = 130  # what a shell says of a program that Ctrl+C ended
 
 
@@ -27,7 +33,7 @@ class Command(BaseCommand):
     help = "Brings log files into the access log, writes it to one, and does to its rows what is asked."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parts = parser.add_subparsers(dest="part", required=True, metavar="import|export|locate")
+        parts = parser.add_subparsers(dest="part", required=True, metavar="import|export|locate|forget|prune")
         part = parts.add_parser(
             "import", help="store the requests of web servers' logs; the same file again adds nothing"
         )
@@ -47,6 +53,12 @@ class Command(BaseCommand):
             "addresses", nargs="*", metavar="ADDRESS", help="whose networks; without any, all whose place is not known"
         )
         part.add_argument("--all", action="store_true", help="all networks, also those that are located")
+        part = parts.add_parser("forget", help="take somebody out of the log; the requests stay, and are nobody's")
+        who = part.add_mutually_exclusive_group(required=True)
+        who.add_argument("--user", metavar="NAME", help="the name that the user logs in with")
+        who.add_argument("--user-id", metavar="KEY", help="the user's primary key, of one who is gone too")
+        who.add_argument("--ip", metavar="ADDRESS", help="an IP address")
+        parts.add_parser("prune", help="delete what has been kept long enough, which a worker does every night")
 
     def handle(self, *, part: str, **options: Any) -> None:
         getattr(self, f"do_{part}")(**options)
@@ -61,14 +73,15 @@ class Command(BaseCommand):
             with log, progress(log.name, log.size, sys.stderr) as show:
                 for imported in import_lines(log):
                     show(log.position, f"{imported.lines:,} lines")
-        except (OSError, EOFError) as error:
+        except OSError as error:
             self._tell(log, imported)
             raise CommandError(f"{log.name} cannot be read: {error}") from error
+        except DatabaseError as error:
+            self._tell(log, imported)
+            raise CommandError(f"The database failed: {error}. {AGAIN}") from error
         except KeyboardInterrupt:
             self._tell(log, imported)
-            raise CommandError(
-                "Stopped. The same command goes on: what is stored is left as it is.", returncode=INTERRUPTED
-            ) from None
+            raise CommandError(f"Stopped. {AGAIN}", returncode=INTERRUPTED) from None
         self._tell(log, imported)
         if imported.bad == imported.lines > 0:
             raise CommandError(f"{log.name} has no line of a log in combined or common format.")
@@ -86,7 +99,7 @@ class Command(BaseCommand):
         if imported.networks:
             self.stdout.write(f"{networks_text(imported.networks)} for a worker (manage.py runqueue) to be located.")
         days = access_log.RETENTION_DAYS
-        if days is not None and imported.oldest is not None:
+        if days is not None and imported.stored and imported.oldest is not None:
             age = timezone.now() - datetime.datetime.fromtimestamp(imported.oldest, datetime.UTC)
             if age.days > days:
                 self.stderr.write(
@@ -118,6 +131,21 @@ class Command(BaseCommand):
         count = relocate(networks)
         self.stdout.write(f"{networks_text(count)} for a worker (manage.py runqueue) to be located.")
 
+    def do_forget(self, *, user: str | None, user_id: str | None, ip: str | None, **_: Any) -> None:
+        try:
+            count = (
+                forget(ip=ip)
+                if ip is not None
+                else forget(user=user_named(user) if user is not None else user_key(user_id))
+            )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Forgotten in {count:,} request{'' if count == 1 else 's'}.")
+
+    def do_prune(self, **_: Any) -> None:
+        deleted = ", ".join(f"{count:,} {what}" for what, count in prune().items())
+        self.stdout.write(f"Deleted: {deleted}.")
+
 
 def networks_text(count: int) -> str:
     return f"{count:,} network{' waits' if count == 1 else 's wait'}"
@@ -129,6 +157,21 @@ def network_of(text: str) -> str:
         return text if "/" in text else network_prefix(text, access_log.PREFIX_V4, access_log.PREFIX_V6)
     except ValueError as error:
         raise CommandError(f"expected an address like 203.0.113.9, got {text!r}") from error
+
+
+def user_named(name: str) -> Any:
+    users = get_user_model()
+    try:
+        return users._default_manager.get_by_natural_key(name)
+    except users.DoesNotExist:
+        raise CommandError(f"There is no user {name!r}. Of one who is gone, give the primary key: --user-id") from None
+
+
+def user_key(text: str | None) -> Any:
+    try:
+        return get_user_model()._meta.pk.to_python(text)
+    except ValidationError as error:
+        raise CommandError(f"--user-id: {' '.join(error.messages)}") from error
 
 
 def moment(text: str) -> datetime.datetime:
