@@ -56,10 +56,9 @@ def shown_address(hit: Hit, ip: str, policy: PrivacyPolicy) -> dict[str, Any]:
     known = visitor(ip, hit.user_agent, key)
     if policy.ip_storage == FULL:
         return {"visitor": known}
-    network = network_prefix(ip, policy.prefix_v4, policy.prefix_v6)
     if policy.ip_storage == HASH:
-        return {"visitor": known, "ip": pseudonym(ip, key), "prefix": network}
-    return {"visitor": known, "ip": network.partition("/")[0]}
+        return {"visitor": known, "ip": pseudonym(ip, key)}
+    return {"visitor": known, "ip": network_prefix(ip, policy.prefix_v4, policy.prefix_v6).partition("/")[0]}
 
 
 def shown_referer(referer: str, host: str) -> str:
