@@ -147,7 +147,7 @@ class Importer:
             hit.id,
             self._time(hit.time),
             hit.ip,
-            hit.prefix or (hit.ip and self._network(hit.ip)),
+            hit.ip and self._network(hit.ip),
             hit.method,
             hit.host,
             hit.path,
