@@ -1,9 +1,11 @@
 """How many requests were not logged, over all processes."""
 
 import datetime
+from typing import NamedTuple
 
 from django.db import router
-from django.db.models import Sum
+from django.db.models import F, Sum
+from django.db.models.functions import Coalesce
 
 from django_locqueue import task
 from django_locqueue.accesslog.conf import access_log
@@ -20,8 +22,16 @@ def record_loss(loss_id: str, time: float, dropped: int, refused: int, errors: i
     Loss.objects.using(router.db_for_write(Loss)).bulk_create([loss], ignore_conflicts=True)
 
 
-def lost_since(start: datetime.datetime) -> int:
-    """Return how many requests were not logged, for whichever reason, since ``start``: one query."""
-    counts = ("dropped", "refused", "errors")
-    sums = Loss.objects.filter(time__gte=start).aggregate(*map(Sum, counts))
-    return sum(count or 0 for count in sums.values())
+class Lost(NamedTuple):
+    """How many requests were not logged, and why."""
+
+    dropped: int  # the buffer was full
+    failed: int  # could not be read or stored; the log of the web process says why
+
+
+def lost_since(start: datetime.datetime) -> Lost:
+    """Return what was lost since ``start``, over all processes: one query."""
+    sums = Loss.objects.filter(time__gte=start).aggregate(
+        dropped=Coalesce(Sum("dropped"), 0), failed=Coalesce(Sum(F("refused") + F("errors")), 0)
+    )
+    return Lost(**sums)

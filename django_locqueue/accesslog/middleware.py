@@ -51,10 +51,12 @@ class AccessLogMiddleware:
             response: HttpResponseBase = self.get_response(request)
         except BaseException:  # SystemExit and the like: Django has turned every Exception into a response
             current_origin.reset(outside)
-            record(request, None, SERVER_ERROR, started, visit)
+            if hit := record(request, None, SERVER_ERROR, started, visit):
+                finish(request, None, hit)
             raise
         current_origin.reset(outside)
-        record(request, response, response.status_code, started, visit)
+        if hit := record(request, response, response.status_code, started, visit):
+            finish(request, response, hit)
         return response
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
@@ -67,50 +69,56 @@ class AccessLogMiddleware:
             with suppress(ValueError):  # a coroutine that nobody awaits any more is closed in another's context
                 current_origin.reset(outside)
             gone = isinstance(error, asyncio.CancelledError)
-            record(request, None, CLIENT_CLOSED_REQUEST if gone else SERVER_ERROR, started, visit, may_block=False)
+            if hit := record(request, None, CLIENT_CLOSED_REQUEST if gone else SERVER_ERROR, started, visit):
+                finish(request, None, hit, may_wait=False)
             raise
         current_origin.reset(outside)
-        await arecord(request, response, response.status_code, started, visit)
+        if hit := record(request, response, response.status_code, started, visit):
+            await afinish(request, response, hit)
         return response
 
 
 def record(
-    request: HttpRequest,
-    response: HttpResponseBase | None,
-    status: Any,
-    started: float,
-    visit: Visit,
-    *,
-    may_block: bool = True,
-) -> None:
-    """Hand the request to the recorder; never raises. ``started``: by ``perf_counter``."""
+    request: HttpRequest, response: HttpResponseBase | None, status: Any, started: float, visit: Visit
+) -> RawHit | None:
+    """Hand the request to the recorder; never raises. ``started``: by ``perf_counter``.
+
+    Return the hit instead if the settings want more of it, for which the caller may have to wait.
+    """
     try:
-        duration = time.perf_counter() - started
         rules = current_rules()
-        wanted = rules.judge(request, response, status, duration)
-        if wanted is None:
-            return
-        user = _user_id(request, rules) if may_block else None
-        hit = capture(request, response, duration, wanted, rules, user, visit)
-        if wanted.measured:
+        hit = capture(request, response, status, time.perf_counter() - started, visit, rules)
+        if hit is None or not rules.is_plain:
+            return hit
+        recorder.record(hit)
+    except Exception:
+        _note_error()
+    return None
+
+
+def finish(request: HttpRequest, response: HttpResponseBase | None, hit: RawHit, *, may_wait: bool = True) -> None:
+    """Find the user, and send the hit: at once, or when the streamed body has ended. Never raises.
+
+    ``may_wait``: whether a database may be asked.
+    """
+    try:
+        rules = current_rules()
+        if may_wait:
+            hit = hit._replace(user_id=_user_id(request, rules))
+        if rules.measures(request, response):
             _measure(response, hit, rules)
         else:
-            _send(hit, rules, may_block=may_block)
+            _send(hit, rules, may_wait=may_wait)
     except Exception:
         _note_error()
 
 
-async def arecord(request: HttpRequest, response: HttpResponseBase, status: Any, started: float, visit: Visit) -> None:
-    """``record`` on an event loop."""
+async def afinish(request: HttpRequest, response: HttpResponseBase, hit: RawHit) -> None:
+    """``finish`` on an event loop."""
     try:
-        duration = time.perf_counter() - started
         rules = current_rules()
-        wanted = rules.judge(request, response, status, duration)
-        if wanted is None:
-            return
-        user = await _auser_id(request, rules)
-        hit = capture(request, response, duration, wanted, rules, user, visit)
-        if wanted.measured:
+        hit = hit._replace(user_id=await _auser_id(request, rules))
+        if rules.measures(request, response):
             _measure(response, hit, rules)
         else:
             await _asend(hit, rules)
@@ -118,8 +126,8 @@ async def arecord(request: HttpRequest, response: HttpResponseBase, status: Any,
         _note_error()
 
 
-def _send(hit: RawHit, rules: Rules, *, may_block: bool = True) -> None:
-    if rules.direct and may_block:
+def _send(hit: RawHit, rules: Rules, *, may_wait: bool = True) -> None:
+    if rules.direct and may_wait:
         recorder.record_now(hit)
     else:
         recorder.record(hit)
@@ -132,18 +140,20 @@ async def _asend(hit: RawHit, rules: Rules) -> None:
         recorder.record(hit)
 
 
-def _measure(response: Any, hit: RawHit, rules: Rules) -> None:
+def _measure(response: HttpResponseBase | None, hit: RawHit, rules: Rules) -> None:
     """Send the hit when the body has ended, by what is true of it then."""
 
     def ended(status: int | None) -> RawHit | None:
         last = hit.ended(status)
-        weight = rules.weight(last.status, last.duration)
+        if rules.sample is None:
+            return last
+        weight = rules.sample.weight(last.status, last.duration)
         return last._replace(weight=weight) if weight else None
 
-    def end(status: int | None, *, may_block: bool = True) -> None:
+    def end(status: int | None, *, may_wait: bool = True) -> None:
         try:
             if last := ended(status):
-                _send(last, rules, may_block=may_block)
+                _send(last, rules, may_wait=may_wait)
         except Exception:
             _note_error()
 

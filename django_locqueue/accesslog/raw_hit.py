@@ -10,14 +10,16 @@ from django.http.response import HttpResponseBase
 
 from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.client_ip import MAX_HEADER, MAX_HOP, Trust, client_ip
+from django_locqueue.accesslog.decorators import ATTRIBUTE, UNMARKED
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.privacy.paths import NO_ROUTE, Secret, route_path, secrets_in
-from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
+from django_locqueue.accesslog.privacy.policy import DNT, GPC, PrivacyPolicy
 from django_locqueue.accesslog.privacy.protection import protect
 from django_locqueue.accesslog.privacy.query import MAX_QUERY
-from django_locqueue.accesslog.rules import Rules, Wanted
+from django_locqueue.accesslog.rules import Rules
 from django_locqueue.accesslog.throttled import ThrottledLogger
 from django_locqueue.accesslog.visit import Visit
+from django_locqueue.accesslog.visitor import loaded_user_id
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
 
@@ -101,71 +103,104 @@ class RawHit(NamedTuple):
 
 _new = tuple.__new__  # what RawHit(...) comes down to, at half its price
 
+# One more than is kept, so that cleaning sees that there was more.
+_METHOD = limits.METHOD_LENGTH + 1
+_HOST = limits.HOST_LENGTH + 1
+_PATH = limits.PATH_LENGTH + 1
+_ACTION = limits.ACTION_LENGTH + 1
+_ROUTE = limits.ROUTE_LENGTH + 1
+_USER_AGENT = limits.USER_AGENT_LENGTH + 1
+_REMOTE = MAX_HOP + 1
+_FORWARDED = MAX_HEADER + 1
+_QUERY = MAX_QUERY + 1
+
 
 def capture(
-    request: HttpRequest,
-    response: HttpResponseBase | None,
-    duration: float,
-    wanted: Wanted,
-    rules: Rules,
-    user_id: int | str | None,
-    visit: Visit,
-) -> RawHit:
-    """Return what is kept of the request. ``duration``: seconds.
+    request: HttpRequest, response: HttpResponseBase | None, status: Any, duration: float, visit: Visit, rules: Rules
+) -> RawHit | None:
+    """Return what is kept of the request; None if nothing is.
 
-    Each text is sliced to one character more than is kept, so that cleaning sees that there was more. A slice of a
-    short text is the text itself, and one of a ``SafeString`` a plain ``str``.
+    ``response``: None if there is none. ``duration``: seconds.
+
+    One function, and rare things behind a look at a flag: in the midst of a request each call costs several times what
+    it does in a loop. A slice of a short text is the text itself, and one of a ``SafeString`` a plain ``str``.
     """
-    get = request.META.get
-    match = request.resolver_match
+    path = request.path
+    if not rules.enabled or path in rules.paths or path.startswith(rules.trees) or request.method in rules.methods:
+        return None
+    known = request.__dict__
+    if "locqueue_log" in known and known["locqueue_log"] is False:
+        return None
+    match: Any = request.resolver_match  # django-stubs lacks some of it
+    if match is None:
+        action, route, marks = "", "", UNMARKED
+    else:
+        action, route, marks = match.view_name, match.route, getattr(match.func, ATTRIBUTE, UNMARKED)
+        if marks is not UNMARKED:
+            if marks.exclude:
+                return None
+            action = action if marks.action is None else marks.action
+    if type(status) is not int:
+        status = limits.number(status, limits.MAX_STATUS)
+    if rules.exclusions is not None and rules.exclusions.cover(request, response, status):
+        return None
+    weight = 1.0
+    if rules.sample is not None:
+        weight = rules.sample.weight(status, duration)
+        if not weight and not rules.measures(request, response):  # a measured one is weighed at its end
+            return None
+    if rules.action is not None and marks.action is None:
+        action = _named(request, response, rules.action, otherwise=action)
+    meta = request.META
+    get = meta.get
+    remote = get("REMOTE_ADDR") if rules.client_ip is None else _told_ip(request, rules.client_ip)
     policy = rules.policy
+    if policy.path_is_route:
+        path = route_path(route) if match else NO_ROUTE
     values = (  # in the order of the fields
         time.time(),
         duration,
         rules.trust,
-        clipped(get("REMOTE_ADDR") if rules.client_ip is None else _told_ip(request, rules.client_ip), MAX_HOP + 1),
-        (get(rules.header) or "")[-MAX_HEADER - 1 :] if rules.header else "",
-        user_id,
-        (request.method or "")[: limits.METHOD_LENGTH + 1],
+        remote[:_REMOTE] if type(remote) is str else clipped(remote, _REMOTE),
+        (get(rules.header) or "")[-_FORWARDED:] if rules.header else "",
+        _loaded_user(request) if "user" in known or "_cached_user" in known or "_acached_user" in known else None,
+        (request.method or "")[:_METHOD],
         # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
-        (get("HTTP_HOST") or get("SERVER_NAME") or "")[: limits.HOST_LENGTH + 1],
-        (request.path if not policy.path_is_route else route_path(match.route) if match else NO_ROUTE)[
-            : limits.PATH_LENGTH + 1
-        ],
-        _action(request, response, match, rules.action, wanted.marks.action)[: limits.ACTION_LENGTH + 1],
-        match.route[: limits.ROUTE_LENGTH + 1] if match else "",
-        wanted.status,
+        (get("HTTP_HOST") or get("SERVER_NAME") or "")[:_HOST],
+        path[:_PATH],
+        action[:_ACTION],
+        route[:_ROUTE],
+        status,
         "" if response is None else clipped(response.headers.get("Content-Length"), MAX_CONTENT_LENGTH),
-        (get("HTTP_USER_AGENT") or "")[: limits.USER_AGENT_LENGTH + 1],
+        (get("HTTP_USER_AGENT") or "")[:_USER_AGENT],
         (get("HTTP_REFERER") or "")[:MAX_REFERER],
-        wanted.streaming,
-        wanted.weight,
-        wanted.marks.sensitive,
+        bool(getattr(response, "streaming", False)),
+        weight,
+        marks.sensitive,
         visit,
         policy,
-        (get("QUERY_STRING") or "")[: MAX_QUERY + 1] if policy.parameters else "",
-        secrets_in(match),
-        policy.is_opted_out(request.META),
+        (get("QUERY_STRING") or "")[:_QUERY] if policy.parameters else "",
+        secrets_in(match) if match and match.captured_kwargs else (),
+        (GPC in meta or DNT in meta) and policy.is_opted_out(meta),
     )
     return _new(RawHit, values)
 
 
-def _action(
-    request: HttpRequest,
-    response: HttpResponseBase | None,
-    match: Any,
-    name: Callable[..., Any] | None,
-    marked: str | None,
-) -> str:
-    """Return the name of what was done: as the view is marked, as the project names it, or the URL's name."""
-    if marked is not None:
-        return marked
-    if name is not None:
-        try:
-            return limits.exact_text(name(request, response))
-        except Exception:  # the project's code; the hit is worth keeping without its name
-            logger.failure('LOCQUEUE["ACCESS_LOG"]["ACTION"] raised; the URL name is used.')
-    return match.view_name if match else ""
+def _loaded_user(request: HttpRequest) -> int | str | None:
+    try:
+        key = loaded_user_id(request)
+        return None if key is None else limits.user_id(key)
+    except Exception:  # the project's own user
+        logger.failure("The user of a request could not be read; it is logged without.")
+        return None
+
+
+def _named(request: HttpRequest, response: HttpResponseBase | None, name: Callable[..., Any], *, otherwise: str) -> str:
+    try:
+        return limits.exact_text(name(request, response))
+    except Exception:  # the project's code; the hit is worth keeping without its name
+        logger.failure('LOCQUEUE["ACCESS_LOG"]["ACTION"] raised; the URL name is used.')
+        return otherwise
 
 
 def _told_ip(request: HttpRequest, tell: Callable[..., Any]) -> Any:

@@ -125,10 +125,11 @@ class Recorder:
 
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
-        if self._keys is not None:
+        limits = current_limits()
+        if self._keys is not None and not limits.to_log:  # lines in a log wait for no database
             self._keys.load()
         with self._outbox.lock:
-            size = current_limits().batch
+            size = limits.batch
             # What comes in meanwhile waits for its own interval: else a busy site's tasks hold a handful of hits each.
             for _ in range(-(-self.buffered // size)):
                 self._outbox.fill(self._hits, size)

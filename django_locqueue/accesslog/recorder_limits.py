@@ -20,6 +20,7 @@ class RecorderLimits:
     interval: float
     exit_timeout: float
     drop_new: bool
+    to_log: bool  # hits become lines of the log, and no task
     spool: Spool | None
 
 
@@ -35,5 +36,6 @@ def current_limits() -> RecorderLimits:
         interval=float(access_log.INTERVAL),
         exit_timeout=float(access_log.EXIT_TIMEOUT),
         drop_new=access_log.OVERFLOW == "drop_new",
+        to_log=access_log.BACKEND == "logging",
         spool=spool,
     )

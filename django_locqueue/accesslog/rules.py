@@ -3,32 +3,21 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 
-from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.conf import access_log, until_settings_change
-from django_locqueue.accesslog.decorators import ATTRIBUTE, UNMARKED, Marks
 from django_locqueue.accesslog.exclusions import Exclusions
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
 from django_locqueue.accesslog.sample import Sample
+from django_locqueue.accesslog.visitor import IF_LOADED
 
 logger = logging.getLogger("django_locqueue.accesslog")
-
-
-class Wanted(NamedTuple):
-    """How a request is recorded. ``weight``: how many it stands for. ``measured``: to the end of its streamed body."""
-
-    marks: Marks
-    status: int
-    weight: float
-    streaming: bool
-    measured: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +40,12 @@ class Rules:
     measure_streaming: bool
     trust: Trust
     header: str  # the META key of the proxies' header; nothing if no proxy is trusted
+    is_plain: bool  # a hit is ready when it is captured: nothing is asked, measured or waited for afterwards
     policy: PrivacyPolicy
 
-    def judge(
-        self, request: HttpRequest, response: HttpResponseBase | None, status: Any, duration: float
-    ) -> "Wanted | None":
-        """Return how the request is recorded; None: not at all. ``response``: None if there is none."""
-        path = request.path
-        if (
-            not self.enabled
-            or path in self.paths
-            or path.startswith(self.trees)
-            or request.method in self.methods
-            or request.__dict__.get("locqueue_log") is False
-        ):
-            return None
-        match = request.resolver_match
-        marks: Marks = getattr(match.func, ATTRIBUTE, UNMARKED) if match else UNMARKED
-        code = status if type(status) is int else limits.number(status, limits.MAX_STATUS)
-        if marks.exclude or (self.exclusions and self.exclusions.cover(request, response, code)):
-            return None
-        streaming = bool(getattr(response, "streaming", False))
-        if streaming and self.measure_streaming and request.method != "HEAD":
-            return Wanted(marks, code, 1.0, streaming=True, measured=True)
-        weight = self.weight(code, duration) if self.sample else 1.0
-        return Wanted(marks, code, weight, streaming, measured=False) if weight else None
-
-    def weight(self, status: int, duration: float) -> float:
-        """Return how many requests a hit stands for; 0 for one that is left out. ``duration``: seconds."""
-        return self.sample.weight(status, duration) if self.sample else 1.0
+    def measures(self, request: HttpRequest, response: HttpResponseBase | None) -> bool:
+        """Whether a hit waits for the end of the body."""
+        return self.measure_streaming and bool(getattr(response, "streaming", False)) and request.method != "HEAD"
 
 
 @until_settings_change
@@ -112,6 +78,7 @@ def current_rules() -> Rules:
         measure_streaming=bool(access_log.MEASURE_STREAMING),
         trust=trust,
         header="" if trust.is_empty else trust.header,
+        is_plain=access_log.USER == IF_LOADED and access_log.BACKEND != "sync" and not access_log.MEASURE_STREAMING,
         policy=current_policy(),
     )
 

@@ -2,21 +2,25 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from django.http.response import HttpResponseBase
 
 SERVER_ERROR = 500
 CLIENT_CLOSED_REQUEST = 499  # nginx's word for a client that went away
 
-End = Callable[[int | None], None]
 AsyncEnd = Callable[[int | None], Awaitable[None]]
 
 
-def measure(response: HttpResponseBase, end: End, aend: AsyncEnd) -> None:
+class End(Protocol):
+    def __call__(self, status: int | None, *, may_wait: bool = True) -> None: ...
+
+
+def measure(response: HttpResponseBase | None, end: End, aend: AsyncEnd) -> None:
     """Have one of both called once, when the body has ended: ``aend`` on an event loop that can wait, else ``end``.
 
-    They get None for a body that was sent, or the status of what happened instead. They may not raise.
+    They get None for a body that was sent, or the status of what happened instead. ``may_wait``: whether a database
+    may be asked. They may not raise.
     """
     streamed: Any = response
     once = _Once(end, aend)
@@ -36,9 +40,9 @@ class _Once:
     def __init__(self, end: End, aend: AsyncEnd) -> None:
         self._left = [(end, aend)]  # popped from, which of two threads only one can
 
-    def end(self, status: int | None) -> None:
+    def end(self, status: int | None, *, may_wait: bool = True) -> None:
         if self._left:
-            self._left.pop()[0](status)
+            self._left.pop()[0](status, may_wait=may_wait)
 
     async def aend(self, status: int | None) -> None:
         if self._left:
@@ -82,12 +86,13 @@ class _AsyncBody:
         except StopAsyncIteration:
             await self._once.aend(None)
             raise
-        except (asyncio.CancelledError, GeneratorExit):  # nothing may be waited for any more
-            self._once.end(CLIENT_CLOSED_REQUEST)
+        except (asyncio.CancelledError, GeneratorExit):
+            self._once.end(CLIENT_CLOSED_REQUEST, may_wait=False)
             raise
         except BaseException:
-            self._once.end(SERVER_ERROR)
+            await self._once.aend(SERVER_ERROR)
             raise
 
     def close(self) -> None:
+        """Called on a thread, as all that closes a response is."""
         self._once.end(CLIENT_CLOSED_REQUEST)

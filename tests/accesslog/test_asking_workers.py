@@ -5,9 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from django_locqueue.accesslog.locating import locate
 from django_locqueue.accesslog.models import Location
+from django_locqueue.accesslog.tasks import record_hits
 from tests import tasks
+from tests.accesslog.conftest import a_hit
 from tests.accesslog.stub_api import Reply, StubApi
 from tests.processes import wait_until
 from tests.running import row
@@ -16,20 +17,22 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 GAP_SECONDS = 0.1
 NETWORKS = [f"49.65.{n}.0/24" for n in range(20)]
+VISITS = 10  # from each
 FOUND = Reply({"ok": 1, "city": "南京"})
 
 
 @pytest.fixture
 def workers(run_worker, settings):
-    """Return a function that starts two workers which ask the service at a URL, and locates the networks."""
+    """Return a function that records visits, and starts two workers which ask the service at a URL for the places."""
 
     def start(url, **keys):
         service = {"provider": "http", "url": f"{url}/{{ip}}", "ok": {"ok": "1"}, "fields": {"city": "city"}}
         chain = {"PROVIDERS": [service], "MIN_INTERVAL": GAP_SECONDS, **keys}
         settings.LOCQUEUE = {**settings.LOCQUEUE, "ACCESS_LOG": {"ENABLED": False, "GEO": chain}}
         env = {"DJANGO_SETTINGS_MODULE": "tests.settings_geo", "TEST_GEO": json.dumps(chain)}
-        Location.objects.bulk_create(Location(pk=prefix) for prefix in NETWORKS)
-        locate.enqueue(NETWORKS)
+        for visit in range(VISITS):
+            hits = [a_hit(id=f"{visit}-{n}", ip=f"49.65.{n}.{visit}") for n in range(len(NETWORKS))]
+            record_hits.enqueue([hit.to_json() for hit in hits])
         return [run_worker(env=env) for _ in range(2)]
 
     return start

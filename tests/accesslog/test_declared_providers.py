@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from django_locqueue.accesslog.geo.errors import GeoError, RateLimited, Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
-from django_locqueue.accesslog.geo.limits import retry_after, until_midnight
 from django_locqueue.accesslog.geo.provider import Answers, Provider
+from django_locqueue.accesslog.geo.refusal import retry_after, until_midnight
 from django_locqueue.accesslog.geo.registry import BUILT_IN, make
 from django_locqueue.accesslog.geo.result import GeoResult
 from tests.accesslog.stub_api import Reply, StubApi
@@ -123,8 +123,11 @@ def test_the_least_interval_is_that_of_the_setting_the_provider_or_the_option(co
         ("http", "http: the url must begin with"),
         ({**DESCRIPTION, "name": "two words"}, "The name of a provider must be"),
         ({"provider": "amap"}, 'amap: it needs a "key", and has none'),
-        ({"provider": "amap", "key": None}, "key and url must be"),
+        ({"provider": "amap", "key": None}, "key, secret and url must be"),
         ({"provider": "amap", "key": "read from a file\n"}, "without line ends"),
+        ({"provider": "amap", "key": "k", "secret": None}, "key, secret and url must be"),
+        ({"provider": "ip-api", "key": "k", "secret": "s"}, "ip-api: its keys have no secret"),
+        ({**DESCRIPTION, "key": "k", "secret": "s"}, "ipapi.co: its keys have no secret"),
         ({"provider": "amap", "key": "k", "kye": "k"}, "no option 'kye'"),
         ({**DESCRIPTION, "url": "file:///etc/passwd"}, "must begin with https:// or http://"),
         ({**DESCRIPTION, "url": "https://{ip}/json"}, "must begin with https:// or http://"),

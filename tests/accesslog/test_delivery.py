@@ -7,6 +7,7 @@ import pytest
 
 from django_locqueue.accesslog.delivery import HITS_LOGGER, deliver, deliver_loss
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.privacy import visitor_keys
 from django_locqueue.accesslog.recorder import Recorder
 from tests.accesslog.conftest import a_hit, a_raw_hit
 
@@ -34,15 +35,17 @@ def test_a_hit_is_one_line_of_ascii_whatever_is_in_it(configure, lines, caplog, 
     assert entry.getMessage().isprintable()
 
 
-def test_logging_asks_no_database(configure, lines):
-    """This test may not."""
+def test_logging_asks_no_database(configure, lines, caplog, monkeypatch):
+    """This test may not, and would log that the visitors' key could not be read."""
     configure(BACKEND="logging")
-    recorder = Recorder()
+    monkeypatch.setattr(visitor_keys.logger, "_next", {})
+    recorder = Recorder(keys=visitor_keys.VisitorKeys())
     recorder._hits.append(a_raw_hit("/a"))
     assert recorder.flush()
     deliver_loss(loss_id="0", time=0.0, dropped=1, refused=0, errors=0)
     assert [line["path"] for line in lines()] == ["/a"]
     assert recorder.counts.sent == 1
+    assert {entry.name for entry in caplog.records} == {HITS_LOGGER}
 
 
 def test_null_records_nothing(configure, client, hits):

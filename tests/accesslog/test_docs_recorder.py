@@ -69,4 +69,4 @@ def test_an_empty_buffer_is_flushed():
 
 def test_what_was_lost_is_counted(db):
     record_loss.func(loss_id="1", time=timezone.now().timestamp(), dropped=1204, refused=0, errors=0)
-    assert run("lost_since")["_"] == 1204
+    assert run("lost_since")["_"].dropped == 1204

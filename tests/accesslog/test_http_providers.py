@@ -1,5 +1,6 @@
 """What each service says, as its documentation has it, and what becomes of it. The services are stubs on loopback."""
 
+import hashlib
 import json
 import logging
 import os
@@ -318,6 +319,33 @@ def sent(configure):
 def test_the_address_and_the_key_are_in_the_query(sent):
     (call,) = sent("baidu", "49.65.250.135")
     assert (call.method, call.path, call.query) == ("GET", "/where", {"ip": "49.65.250.135", "ak": KEY})
+
+
+def md5(words):
+    return hashlib.md5(words.encode()).hexdigest()
+
+
+SECRET = "a-s3cret-beside-it"
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "signature"),
+    [
+        ("amap", "sig", md5(f"ip=49.65.250.135&key={KEY}{SECRET}")),
+        ("tencent", "sig", md5(f"/where?ip=49.65.250.135&key={KEY}{SECRET}")),
+        ("baidu", "sn", md5(f"%2Fwhere%3Fip%3D49.65.250.135%26ak%3D{KEY}{SECRET}")),
+    ],
+)
+def test_a_key_with_a_secret_signs_what_it_asks(sent, name, parameter, signature):
+    (call,) = sent(name, "49.65.250.135", secret=SECRET)
+    assert call.query[parameter] == signature
+    assert SECRET not in str(call)
+
+
+def test_a_signature_is_that_of_baidus_own_example(configure):
+    baidu = make({"provider": "baidu", "key": "yourak", "url": "https://api.map.baidu.com/geocoder/v2/"})
+    params = {"address": "百度大厦", "output": "json", "ak": "yourak"}
+    assert baidu.signed(params, "yoursk")["sn"] == "7de5a22212ffaa9e326444c75a58f9a0"
 
 
 def test_a_batch_is_one_call(sent):

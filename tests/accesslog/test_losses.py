@@ -10,6 +10,7 @@ from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.loss_report import LossReport
 from django_locqueue.accesslog.losses import lost_since, record_loss
 from django_locqueue.accesslog.models import Loss
+from django_locqueue.accesslog.retention import prune
 from tests.accesslog.recording import Queue, record
 from tests.processes import wait_until
 
@@ -111,24 +112,32 @@ def test_a_report_that_is_stored_twice_counts_once(db):
     loss = a_loss(1, dropped=1204)
     record_loss.func(**loss)
     record_loss.func(**loss)
-    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (1204, 0)
 
 
 def test_all_reasons_of_all_processes_are_summed(db):
     record_loss.func(**a_loss(1, dropped=1000, refused=200))
-    record_loss.func(**a_loss(2, refused=1, errors=3))
-    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 1204
+    record_loss.func(**a_loss(2, dropped=204, refused=1, errors=3))
+    assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (1204, 204)
 
 
 def test_what_was_lost_before_is_not_counted(db, django_assert_num_queries):
     two_hours_ago = timezone.now() - datetime.timedelta(hours=2)
     record_loss.func(**a_loss(1, dropped=7, time=two_hours_ago.timestamp()))
     with django_assert_num_queries(1):
-        assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == 0
-    assert lost_since(two_hours_ago - datetime.timedelta(seconds=1)) == 7
+        assert lost_since(timezone.now() - datetime.timedelta(hours=1)) == (0, 0)
+    assert lost_since(two_hours_ago - datetime.timedelta(seconds=1)) == (7, 0)
 
 
 def test_without_time_zones_the_moment_is_local(db, settings):
     settings.USE_TZ = False
     record_loss.func(**a_loss(1, dropped=1, time=1_790_000_000.5))
     assert Loss.objects.get().time == datetime.datetime.fromtimestamp(1_790_000_000.5)  # noqa: DTZ006
+
+
+def test_old_reports_are_deleted_with_the_counts(db):
+    for number, days in enumerate((1, 300, 800)):
+        then = timezone.now() - datetime.timedelta(days=days)
+        record_loss.func(**a_loss(number, dropped=1, time=then.timestamp()))
+    assert prune()["counts"] == 1
+    assert Loss.objects.count() == 2

@@ -10,7 +10,7 @@ from django_locqueue.accesslog import retention
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.analytics.tasks import count_stale_hours
 from django_locqueue.accesslog.housekeeping import prune_access_log
-from django_locqueue.accesslog.models import AccessLog, HourlyStat, VisitorKey
+from django_locqueue.accesslog.models import AccessLog, HourlyStat, Location, Loss, VisitorKey
 from django_locqueue.accesslog.retention import kept_since, prune
 from django_locqueue.accesslog.storage import to_row
 from django_locqueue.accesslog.tasks import record_hits
@@ -56,7 +56,8 @@ def test_none_is_deleted_where_all_are_kept(configure):
     configure(RETENTION_DAYS=None, ROLLUP_RETENTION_DAYS=None)
     requests(ago(days=4000))
     count("all", ago(days=4000))
-    assert prune(NOW) == {"requests": 0, "counts": 0, "keys": 0}
+    Location.objects.create(prefix="49.65.250.0/24", requested_at=ago(days=4000))
+    assert prune(NOW) == {"requests": 0, "networks": 0, "counts": 0, "keys": 0}
 
 
 def test_an_hour_is_kept_as_a_whole(configure):
@@ -98,6 +99,22 @@ def test_old_keys_of_visitors_are_deleted():
     assert prune(NOW)["keys"] == 2
 
 
+def test_networks_that_nobody_comes_from_any_more_are_deleted(monkeypatch):
+    monkeypatch.setattr(retention, "BATCH", 2)
+    requests(ago(days=1))  # from 49.65.250.0/24
+    for prefix, days in (("49.65.249.0/24", 200), ("49.65.250.0/24", 200), ("49.65.251.0/24", 1), ("9.9.9.0/24", 200)):
+        Location.objects.create(prefix=prefix, requested_at=ago(days=days))
+    assert prune(NOW)["networks"] == 2
+    assert set(Location.objects.values_list("pk", flat=True)) == {"49.65.250.0/24", "49.65.251.0/24"}
+
+
+def test_old_losses_are_deleted():
+    for days in (1, 200):
+        Loss.objects.create(loss_id=str(days), time=ago(days=days), dropped=1, refused=0, errors=0)
+    prune(NOW)
+    assert left(Loss, "time") == [1]
+
+
 def test_many_are_deleted_in_batches(monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 3)
     same = ago(days=200)
@@ -125,6 +142,7 @@ def test_without_time_zones_too(settings):
 def test_neither_scans_nor_sorts_the_log(monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 100)  # to the table as 5,000 to one of 200,000
     requests(*[ago(days=n % 400, seconds=n) for n in range(4000)])
+    Location.objects.bulk_create(Location(prefix=f"10.{n}.0.0/24", requested_at=ago(days=300)) for n in range(255))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     plan = plan_of(lambda: prune(NOW), "SELECT")

@@ -181,8 +181,13 @@ def test_whatever_goes_down_and_restarts_every_hit_is_sent_once(configure, tmp_p
 
     def begin():
         recorder = Recorder(queue.send, send_loss=lambda **loss: None)
-        recorder._thread = threading.main_thread()  # this one does the work, when the steps say so
+        recorder._thread = threading.main_thread()  # so that it starts none: it works when the steps say so
         return recorder
+
+    def work():
+        thread = threading.Thread(target=recorder._work)  # on connections of its own
+        thread.start()
+        thread.join()
 
     recorder = begin()
     for step in [*steps, "restart", "up", "work", "work"]:
@@ -190,7 +195,7 @@ def test_whatever_goes_down_and_restarts_every_hit_is_sent_once(configure, tmp_p
             recorded.append(f"/{len(recorded)}")
             record(recorder, recorded[-1])
         elif step == "work":
-            recorder._work()
+            work()
         elif step == "crowd":
             recorder._spooling.begin(spool, 3, leave=1)
             recorder._spooling.wait(FAR)

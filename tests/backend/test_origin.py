@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from django_locqueue import chain, current_origin, group
 from django_locqueue.models import Task
@@ -68,4 +70,5 @@ async def test_it_goes_along_into_async_calls(transactional_db):
     with from_here() as origin:
         await add.aenqueue(1, 2)
     task = await Task.objects.aget()
+    await sync_to_async(connections.close_all)()  # of the thread that asgiref keeps
     assert (origin.ids, task.metadata) == ([task.pk], {"file": "a.csv"})

@@ -19,6 +19,7 @@ from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeLi
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
 from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.export import csv_response
+from django_locqueue.accesslog.admin.not_logged import not_logged
 from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
@@ -57,7 +58,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     change_form_template = "admin/locqueue_accesslog/request_page.html"
     sortable_by = ()
     search_fields = ("ip",)  # makes the search box appear; get_search_results does the work
-    search_help_text = _("An IP address, a network, a user name, or a path that begins with /.")
+    search_help_text = _("An IP address, a network, a user name, a request id, or a path that begins with /.")
     parts: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (
             None,
@@ -113,6 +114,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
                 "window_text": whole(LogChangeList.window),
                 "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
                 **data_note(),
+                **not_logged(),
                 **(extra_context or {}),
             },
         )

@@ -1,19 +1,29 @@
-"""What stands around a request: the tasks that it enqueued, and what else its address asked for that day."""
+"""What stands around a request: the tasks that it enqueued, and what else its address asked for that day.
 
+And on the page of a task, the request that enqueued it.
+"""
+
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.log_links import stamp
-from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
+from django_locqueue.accesslog.admin.shown import VIEW, local, may_see_full_ip, may_see_network
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.visible import visible
+from django_locqueue.accesslog.visit import REQUEST_ID
+from django_locqueue.admin import facts
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.payloads import WHOLE
 from django_locqueue.admin.task_base import WIDE_COLUMNS
 from django_locqueue.models import Task
 
@@ -32,7 +42,7 @@ def around_request(admin_site: Any, request: HttpRequest, row: AccessLog) -> dic
 
 
 def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str, Any]:
-    if row.ip is None or row.prefix is None:
+    if row.ip is None or row.prefix is None or not may_see_network(request):
         return {}
     full = may_see_full_ip(request)
     midnight = local(timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -48,10 +58,12 @@ def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str
 
 
 def _tasks(admin_site: Any, request: HttpRequest, row: AccessLog) -> list[TaskLine]:
-    ids = [int(text) for text in getattr(row, "task_ids", "").split(",") if text.isascii() and text.isdecimal()]
+    ids = [int(text) for text in row.task_ids.split(",") if text.isascii() and text.isdecimal()]
     if not ids or not request.user.has_perm("locqueue.view_task"):
         return []
-    found = Task.objects.defer(*WIDE_COLUMNS).in_bulk(ids)
+    # Where the request's transaction rolled back, SQLite has given its ids to other tasks since.
+    said = Task.objects.alias(said=Left("metadata", WHOLE)).filter(said__contains=row.hit_id)
+    found = said.defer(*WIDE_COLUMNS).in_bulk(ids)
     return [_line(admin_site, number, found.get(number)) for number in ids]
 
 
@@ -60,3 +72,19 @@ def _line(admin_site: Any, number: int, task: Task | None) -> TaskLine:
         return TaskLine(f"#{number}")
     url = reverse("admin:locqueue_task_change", args=[number], current_app=admin_site.name)
     return TaskLine(f"{visible(task.name)} #{number}", url, state_badge(task))
+
+
+def request_of(request: HttpRequest, admin_site: Any, task: Any) -> Iterator[facts.Fact]:
+    """Give the request that enqueued a task, for its page. One query, if there is one and the person may know of it."""
+    hit_id = facts.metadata_of(task).get(REQUEST_ID)
+    if not isinstance(hit_id, str) or not request.user.has_perm(VIEW):
+        return
+    row = AccessLog.objects.filter(hit_id=hit_id).only("pk", "method", "path", "status").first()
+    if row is None:
+        yield _("Request"), _("%(id)s (not on record)") % {"id": visible(hit_id)}
+    else:
+        url = reverse("admin:locqueue_accesslog_accesslog_change", args=[row.pk], current_app=admin_site.name)
+        yield _("Request"), format_html('<a href="{}">{}</a>', url, row)
+
+
+facts.others.append(request_of)

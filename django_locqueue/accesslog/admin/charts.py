@@ -114,9 +114,10 @@ class Rank:
     value: float
     of: float
     url: str = ""
-    cells: Sequence[Any] = ()  # further columns
+    note: str = ""  # below the label
+    cells: Sequence[str] = ()  # further columns
     colour: str = ""
-    into: str = ""  # the address of the same page, looking into this
+    into: str = ""  # the address of a page that looks into it
     is_chosen: bool = False
 
     @property

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.read_only import EMPTY
-from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds, second
+from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, may_see_network, milliseconds, second
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.visible import visible
 
@@ -25,21 +25,21 @@ class AccessLogColumns:
         return second(row.time)
 
     # Two columns, chosen for each request: a column cannot ask who looks, and one admin object serves all threads.
-    @admin.display(description=_("IP"), empty_value=EMPTY)
+    @admin.display(description=_("IP"))
     def address(self, row: AccessLog) -> Any:
-        return row.ip and format_html('<a href="{}">{}</a>', address_url(self.admin_site, row.ip), row.ip)
+        return format_html('<a href="{}">{}</a>', address_url(self.admin_site, row.ip), row.ip) if row.ip else EMPTY
 
-    @admin.display(description=_("IP"), empty_value=EMPTY)
-    def masked_address(self, row: AccessLog) -> str | None:
-        return row.ip and masked(row.ip)
+    @admin.display(description=_("IP"))
+    def masked_address(self, row: AccessLog) -> str:
+        return masked(row.ip) if row.ip else EMPTY
 
-    @admin.display(description=_("Location (estimated)"), empty_value=EMPTY)
-    def place(self, row: AccessLog) -> str | None:
-        return None if row.location is None else place_text(row.location)
+    @admin.display(description=_("Location (estimated)"))
+    def place(self, row: AccessLog) -> str:
+        return EMPTY if row.location is None else place_text(row.location)
 
-    @admin.display(description=_("Network"), empty_value=EMPTY)
-    def network(self, row: AccessLog) -> str | None:
-        return row.prefix
+    @admin.display(description=_("Network"))
+    def network(self, row: AccessLog) -> str:
+        return row.prefix or EMPTY
 
     @admin.display(description=_("Request"))
     def request_line(self, row: AccessLog) -> str:
@@ -53,15 +53,15 @@ class AccessLogColumns:
 
     @admin.display(description=_("Host"))
     def host_text(self, row: AccessLog) -> str:
-        return visible(row.host)
+        return visible(row.host) or EMPTY
 
     @admin.display(description=_("Action"))
     def action_text(self, row: AccessLog) -> str:
-        return visible(row.action)
+        return visible(row.action) or EMPTY
 
     @admin.display(description=_("Route"))
     def route_text(self, row: AccessLog) -> str:
-        return visible(row.route)
+        return visible(row.route) or EMPTY
 
     @admin.display(description=_("Status"))
     def status_text(self, row: AccessLog) -> Any:
@@ -72,19 +72,19 @@ class AccessLogColumns:
     def took(self, row: AccessLog) -> str:
         return milliseconds(row.duration_ms)
 
-    @admin.display(description=_("Size"), empty_value=EMPTY)
-    def size(self, row: AccessLog) -> str | None:
-        return None if row.bytes is None else filesizeformat(row.bytes)
+    @admin.display(description=_("Size"))
+    def size(self, row: AccessLog) -> str:
+        return EMPTY if row.bytes is None else filesizeformat(row.bytes)
 
-    @admin.display(description=_("User"), empty_value=EMPTY)
-    def who(self, row: AccessLog) -> str | None:
+    @admin.display(description=_("User"))
+    def who(self, row: AccessLog) -> str:
         if row.user_id is None:
-            return None
+            return EMPTY
         return visible(str(row.user)) if row.user else f"#{row.user_id}"  # deleted since
 
     @admin.display(description=_("Agent"))
     def agent(self, row: AccessLog) -> str:
-        return visible(row.user_agent)
+        return visible(row.user_agent) or EMPTY
 
     @admin.display(description=_("Agent"))
     def agent_or_bot(self, row: AccessLog) -> str:
@@ -95,11 +95,11 @@ class AccessLogColumns:
 
     @admin.display(description=_("Referrer"))
     def referrer(self, row: AccessLog) -> str:
-        return visible(row.referer)
+        return visible(row.referer) or EMPTY
 
-    @admin.display(description=_("Visitor"), empty_value=EMPTY)
-    def visitor_text(self, row: AccessLog) -> str | None:
-        return row.visitor or None
+    @admin.display(description=_("Visitor"))
+    def visitor_text(self, row: AccessLog) -> str:
+        return row.visitor or EMPTY
 
     @admin.display(description=_("Request id"))
     def request_id(self, row: AccessLog) -> str:
@@ -116,5 +116,7 @@ def address_url(admin_site: Any, ip: str) -> str:
 
 def allowed_columns(columns: Sequence[str], request: HttpRequest) -> list[str]:
     """Return the columns with the masked address in place of the full one, for those who may not see it."""
-    full = may_see_full_ip(request)
-    return [column if full or column != "address" else "masked_address" for column in columns]
+    if may_see_full_ip(request):
+        return list(columns)
+    shown = ["masked_address" if column == "address" else column for column in columns]
+    return [column for column in shown if column != "network" or may_see_network(request)]

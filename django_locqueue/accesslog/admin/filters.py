@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from django_locqueue.accesslog.admin.shown import second
 from django_locqueue.accesslog.conf import access_log
@@ -73,7 +74,7 @@ class TimeFilter(FixedFilter):
 
 
 class SinceFilter(AskedFilter):
-    title = _("since")
+    title = pgettext_lazy("time", "since")
     parameter_name = "since"
 
     def label(self, value: str) -> str:
@@ -84,7 +85,7 @@ class SinceFilter(AskedFilter):
 
 
 class UntilFilter(SinceFilter):
-    title = _("until")
+    title = pgettext_lazy("time", "until")
     parameter_name = "until"
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:

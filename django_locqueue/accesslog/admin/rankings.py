@@ -84,17 +84,9 @@ class Rankings:
     @cached_property
     def addresses(self) -> Ranking:
         table = self._top(Dimension.IP, limit=MANY)
-        ranks = [
-            Rank(
-                self._address(entry),
-                entry.figures.hits,
-                table.hits,
-                address_url(self.admin_site, entry.key) if self.full_ip and _is_address(entry.key) else "",
-                cells=(visible(entry.place) or "–", _errors(entry)),
-            )
-            for entry in table.entries
-        ]
-        return Ranking(_("Top IPs"), _("IP"), ranks, more=(_("Location (estimated)"), _("Errors")))
+        return Ranking(
+            _("Top IPs"), _("IP"), [self._address(entry, table.hits) for entry in table.entries], more=(_("Errors"),)
+        )
 
     # -- parts
 
@@ -139,8 +131,18 @@ class Rankings:
         table = self._top(dimension, limit=MANY)
         return Ranking(title, heading, self._ranks(table, cells=_times), more=(_("p95"), _("Errors")))
 
-    def _address(self, entry: Entry) -> str:
-        return masked(entry.key) if _is_address(entry.key) and not self.full_ip else visible(entry.label)
+    def _address(self, entry: Entry, of: float) -> Rank:
+        linked = self.full_ip and _is_address(entry.key)
+        hidden = not self.full_ip and _is_address(entry.key)
+        return Rank(
+            masked(entry.key) if hidden else visible(entry.label),
+            entry.figures.hits,
+            of,
+            self.links.rows(q=entry.key) if linked else "",
+            note=visible(entry.place),
+            cells=(_errors(entry),),
+            into=address_url(self.admin_site, entry.key) if linked else "",
+        )
 
 
 def _times(entry: Entry) -> tuple[str, str]:

@@ -8,21 +8,29 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.admin import moments
 
 VIEW = "locqueue_accesslog.view_accesslog"
 FULL_IP = "locqueue_accesslog.view_full_ip"
 EXPORT = "locqueue_accesslog.export_data"
+MASK_V4, MASK_V6 = 24, 48  # bits that everybody sees
 
 
 def may_see_full_ip(request: Any) -> bool:
     return bool(request.user.has_perm(FULL_IP))
 
 
+def may_see_network(request: Any) -> bool:
+    """Whether the person may see the networks of addresses: with long prefixes they are as good as the addresses."""
+    shows_end = access_log.PREFIX_V4 > MASK_V4 or access_log.PREFIX_V6 > MASK_V6
+    return not shows_end or may_see_full_ip(request)
+
+
 def masked(ip: str) -> str:
     """Return ``203.0.113.•`` or ``2001:db8:1::•``: what is personal in an address is its end."""
-    network = ipaddress.ip_network(network_prefix(ip, 24, 48))
+    network = ipaddress.ip_network(network_prefix(ip, MASK_V4, MASK_V6))
     return str(network.network_address).removesuffix("0" if network.version == 4 else "") + "•"
 
 

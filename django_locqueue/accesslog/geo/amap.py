@@ -3,8 +3,11 @@
 Its rectangle of coordinates is not taken: it is GCJ-02, which is some hundred metres beside what maps elsewhere show.
 """
 
+from collections.abc import Mapping
+
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
 from django_locqueue.accesslog.geo.region import CHINA
+from django_locqueue.accesslog.geo.signature import digest, sorted_query
 
 
 class Amap(HttpProvider):
@@ -33,3 +36,6 @@ class Amap(HttpProvider):
     families = frozenset({4})
     countries = frozenset({"CN"})
     time_zone = "Asia/Shanghai"
+
+    def signed(self, params: Mapping[str, str], secret: str) -> Mapping[str, str]:
+        return {**params, "sig": digest(sorted_query(params) + secret)}

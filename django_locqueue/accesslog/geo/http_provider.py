@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import GeoError, Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer, HttpClient
-from django_locqueue.accesslog.geo.limits import Refusal, error_of, retry_after
 from django_locqueue.accesslog.geo.place import FIELDS, make_place
 from django_locqueue.accesslog.geo.provider import Answers, Provider
+from django_locqueue.accesslog.geo.refusal import Refusal, error_of, retry_after
 from django_locqueue.accesslog.geo.reserved import name_of
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.values import dig, printable
@@ -51,7 +51,7 @@ class HttpProvider(Provider):
     ``latitude`` and ``longitude``, where the answer has them, as ``content.address_detail.city``.
     ``constants``: the same for what never changes, as the country of a service that knows one.
     ``ok``: what must stand where in an answer that is one. ``refusals``: what other answers mean: for a place in the
-    answer, a :class:`~.limits.Refusal` by pattern (``{"infocode": {"10003": "day", "1002?": "second"}}``).
+    answer, a :class:`~.refusal.Refusal` by pattern (``{"infocode": {"10003": "day", "1002?": "second"}}``).
     ``statuses``: the same for HTTP statuses. What is described by neither is a fault, and asked again.
     ``time_zone``: where its day ends.
     """
@@ -76,13 +76,18 @@ class HttpProvider(Provider):
     max_bytes = 65_536
     needs_key: bool | None = None  # None: if {key} stands anywhere
 
-    def __init__(self, key: str = "", **options: Any) -> None:
-        """Raises :class:`GeoError` if an option is unknown or cannot be used, or the key is missing."""
+    def __init__(self, key: str = "", secret: str = "", **options: Any) -> None:
+        """Raises :class:`GeoError` if an option is unknown or cannot be used, or the key is missing.
+
+        ``secret``: what requests with this key are signed with, if the service asks for that.
+        """
         for option, value in options.items():
             if option not in self.OPTIONS:
-                raise GeoError(f"{self.name}: there is no option {option!r}; there are key, {', '.join(self.OPTIONS)}.")
+                raise GeoError(
+                    f"{self.name}: there is no option {option!r}; there are key, secret, {', '.join(self.OPTIONS)}."
+                )
             setattr(self, option, value)
-        self._key = key
+        self._key, self._secret = key, secret
         self._validate()
         if "interval" not in options:
             self.interval = max(self.interval, geo("MIN_INTERVAL"))
@@ -109,7 +114,7 @@ class HttpProvider(Provider):
                     raise
         return Answers(places, self.pause(answer))
 
-    # What a service that takes many addresses at once does otherwise
+    # What a service does in its own way, above all one that takes many addresses at once
 
     def body(self, addresses: Sequence[IPAddress]) -> bytes | None:
         """Return the body of the request; None for none."""
@@ -118,6 +123,10 @@ class HttpProvider(Provider):
     def items(self, said: Any, addresses: Sequence[IPAddress]) -> Iterator[tuple[IPAddress, Any]]:
         """Yield each address with what the decoded answer says of it. One that is not mentioned was not answered."""
         yield addresses[0], said
+
+    def signed(self, params: Mapping[str, str], secret: str) -> Mapping[str, str]:
+        """Return the parameters of the query with the signature that a key with a secret needs."""
+        raise GeoError(f"{self.name}: its keys have no secret.")
 
     def wait(self, answer: HttpAnswer) -> float | None:
         """Return the seconds that a refusal asks for; None if it names none."""
@@ -131,7 +140,8 @@ class HttpProvider(Provider):
 
     def _url(self, addresses: Sequence[IPAddress]) -> str:
         filled = {name: self._filled(value, addresses) for name, value in self.params.items()}
-        query = urlencode({name: value for name, value in filled.items() if value})
+        given: Mapping[str, str] = {name: value for name, value in filled.items() if value}
+        query = urlencode(self.signed(given, self._secret) if self._secret else given)
         url = self._filled(self.url, addresses, quoted=True)
         return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
@@ -201,8 +211,10 @@ class HttpProvider(Provider):
             given = getattr(self, option)
             if not isinstance(given, Mapping) or not all(map(is_right, given.values())):
                 raise self._wrong(f"{option} must be a dict of {kind}")
-        if not all(map(is_line, (self._key, self.url))):
-            raise self._wrong("key and url must be texts in ASCII, without line ends")
+        if not all(map(is_line, (self._key, self._secret, self.url))):
+            raise self._wrong("key, secret and url must be texts in ASCII, without line ends")
+        if self._secret:
+            self.signed({}, self._secret)
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
             raise self._wrong("the url must begin with https:// or http:// and a host")

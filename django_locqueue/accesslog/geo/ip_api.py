@@ -11,7 +11,7 @@ from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import Transient
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
-from django_locqueue.accesslog.geo.limits import as_seconds
+from django_locqueue.accesslog.geo.refusal import as_seconds
 from django_locqueue.accesslog.geo.result import IPAddress
 
 PRO = "https://pro.ip-api.com/batch"
@@ -46,8 +46,9 @@ class IpApi(HttpProvider):
     max_bytes = 262_144
     needs_key = False
 
-    def __init__(self, key: str = "", **options: Any) -> None:
-        super().__init__(key, **({"url": PRO, "interval": geo("MIN_INTERVAL"), **options} if key else options))
+    def __init__(self, key: str = "", secret: str = "", **options: Any) -> None:
+        paid = {"url": PRO, "interval": geo("MIN_INTERVAL")} if key else {}
+        super().__init__(key, secret, **{**paid, **options})
 
     def body(self, addresses: Sequence[IPAddress]) -> bytes:
         return json.dumps([str(address) for address in addresses]).encode()

@@ -1,6 +1,10 @@
 """腾讯 Tencent: districts of China, and the country of other addresses. Its coordinates are GCJ-02, and not taken."""
 
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
+from django_locqueue.accesslog.geo.signature import digest, sorted_query
 
 
 class Tencent(HttpProvider):
@@ -32,3 +36,6 @@ class Tencent(HttpProvider):
     }
     interval = 0.25  # five calls a second, less a margin
     time_zone = "Asia/Shanghai"
+
+    def signed(self, params: Mapping[str, str], secret: str) -> Mapping[str, str]:
+        return {**params, "sig": digest(f"{urlsplit(self.url).path}?{sorted_query(params)}{secret}")}

@@ -54,7 +54,7 @@ class AccessLog(models.Model):
     weight = models.FloatField(_("stands for"), default=1.0)  # requests, if only a sample is kept
     query = models.CharField(_("query"), max_length=hit.QUERY_LENGTH, blank=True, default="")
     visitor = models.CharField(_("visitor"), max_length=hit.VISITOR_LENGTH, blank=True, default="")
-    task_ids = models.CharField(_("tasks"), max_length=hit.TASK_IDS_LENGTH, blank=True, default="")
+    task_ids = models.CharField(_("tasks that it enqueued"), max_length=hit.TASK_IDS_LENGTH, blank=True, default="")
 
     class Meta:
         verbose_name = _("logged request")

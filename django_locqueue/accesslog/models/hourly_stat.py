@@ -3,6 +3,8 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.models.fields import JSONTextField
+
 
 class HourlyStat(models.Model):
     """The requests of one hour that share a key: of one path, of one country, or all of them.
@@ -31,7 +33,7 @@ class HourlyStat(models.Model):
     errors = models.PositiveBigIntegerField()  # 5xx
     total_ms = models.FloatField()
     longest_ms = models.FloatField()
-    histogram = models.JSONField()  # hits by duration, in the classes of analytics.histogram
+    histogram = JSONTextField()  # hits by duration, in the classes of analytics.histogram
     closed = models.BooleanField(default=False)  # of ALL only: the log of the hour is pruned, so these counts are final
     visitors = models.BinaryField(null=True)  # of ALL only: analytics.sketch of the addresses
 

@@ -83,7 +83,14 @@ def test_a_country_and_a_province_can_be_looked_into(admin_client: Client, visit
 def test_every_linked_number_is_the_number_of_rows_behind_it(admin_client: Client, visits: Any) -> None:
     found = page(admin_client)
     rankings = found["rankings"]
-    ranked = [rankings.status, *rankings.places, rankings.paths, rankings.actions, rankings.referrers]
+    ranked = [
+        rankings.status,
+        *rankings.places,
+        rankings.paths,
+        rankings.addresses,
+        rankings.actions,
+        rankings.referrers,
+    ]
     numbers = [(rank.url, rank.value) for ranking in ranked for rank in ranking.ranks if rank.url]
     numbers += [(bar.column.url, bar.column.value) for bar in found["chart"].bars]
     assert len(numbers) > 30

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of
+from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +39,14 @@ def test_without_its_permission_no_page_holds_a_full_address(viewer: Client, pla
         html = html_of(viewer, page)
         assert "49.65.250.•" in html, page
         assert "49.65.250.135" not in html, page
+
+
+def test_a_network_that_is_an_address_is_hidden_too(viewer: Client, settings: Any) -> None:
+    settings.LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False, "PREFIX_V4": 32}}
+    row = entry(location_id="49.65.250.135/32")
+    assert "49.65.250.135" not in html_of(viewer, f"{LIST}{row.pk}/change/")
+    for term in ("49.65.250.135", "49.65.250.135/32"):
+        assert shown(viewer, f"?q={term}") == []  # else one could try them all
 
 
 def test_buttons_are_for_those_who_may_press_them(viewer: Client, person: Any) -> None:
