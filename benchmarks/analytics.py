@@ -87,7 +87,7 @@ def fill(requests: int) -> None:
     )
     table = AccessLog._meta.db_table
     one = AccessLog.objects.create(hit_id="one", time=timezone.now(), method="GET", path="/", status=200, duration_ms=1)
-    names = [field.column for field in AccessLog._meta.concrete_fields if not field.primary_key]
+    names = [str(field.column) for field in AccessLog._meta.concrete_fields if not field.primary_key]
     values = ", ".join(COLUMNS.get(name, f"one.{name}") for name in names)
     with connection.cursor() as cursor:
         # Built at the end: kept up row by row, they take ten times as long.
