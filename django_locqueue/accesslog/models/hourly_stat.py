@@ -1,7 +1,5 @@
 """What happened in an hour, counted: what the analytics read instead of the log."""
 
-from typing import Any
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -35,7 +33,7 @@ class HourlyStat(models.Model):
     errors = models.PositiveBigIntegerField()  # 5xx
     total_ms = models.FloatField()
     longest_ms = models.FloatField()
-    histogram: Any = JSONTextField()  # hits by duration, in the classes of analytics.histogram
+    histogram = JSONTextField()  # hits by duration, in the classes of analytics.histogram
     closed = models.BooleanField(default=False)  # of ALL only: the log of the hour is pruned, so these counts are final
     visitors = models.BinaryField(null=True)  # of ALL only: analytics.sketch of the addresses
 
