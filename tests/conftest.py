@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.utils import translation
 
 from django_locqueue.models import Worker
 from tests import clean_slate
@@ -26,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db"}:
             item.add_marker("each_vendor")
+
+
+@pytest.fixture(autouse=True)
+def nobodys_language() -> Iterator[None]:
+    """A request leaves its language to its thread, which is that of the next test."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture

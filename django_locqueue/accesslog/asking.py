@@ -6,7 +6,7 @@ The settings say which services there are, so their definitions are made when so
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
@@ -164,7 +164,7 @@ class _Asking:
             self._pause(self.breaker.seconds)  # those that wait for their turn need not come and see
         self._wait(left, self.breaker.seconds)
 
-    def _try_again(self, prefixes: Iterable[str], error: GeoError) -> None:
+    def _try_again(self, prefixes: Collection[str], error: GeoError) -> None:
         """Let the queue ask again for these. Of those at their last attempt those behind it in the chain are asked."""
         given_up = [prefix for prefix in prefixes if self.attempts[prefix] >= geo("MAX_ATTEMPTS")]
         failed = look_up(given_up, behind=self.provider.name)

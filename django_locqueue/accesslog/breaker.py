@@ -77,9 +77,7 @@ class Breaker:
             "changed_at": now,
         }
         if trouble and seconds is not None:
-            logger.warning(
-                "IP locations: %s is not asked for %d s: %s (%s)", self.name, seconds, Trouble(trouble).label, reason
-            )
+            logger.warning("IP locations: %s is not asked for %d s (%s): %s", self.name, seconds, str(trouble), reason)
         self.state, _ = self._row().update_or_create(name=self.name, defaults=values)
 
     def _row(self) -> QuerySet[ProviderState]:

@@ -1,6 +1,5 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
-import json
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import error_name
-from django_locqueue.admin.facts import facts_of, facts_of_others
+from django_locqueue.admin.facts import facts_of, facts_of_others, metadata_of
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
@@ -159,8 +158,8 @@ class TaskAdmin(TaskAdminBase):
     def schedule_of(self, task: Any) -> list[tuple[str, Any]]:
         """Return the schedule that enqueued it, if one did."""
         try:
-            name = str(json.loads(task.metadata_start or "")["schedule"]["name"])
-        except (ValueError, TypeError, KeyError, RecursionError):  # none, too large, or somebody else's
+            name = str(metadata_of(task)["schedule"]["name"])
+        except (TypeError, KeyError):  # none, or somebody else's
             return []
         pk = Schedule.objects.filter(name=name).values_list("pk", flat=True).first()
         if pk is None:

@@ -131,6 +131,17 @@ def test_a_network_is_asked_for_once_while_its_task_is_there(chain):
     assert len(waits()) == 1
 
 
+@pytest.mark.parametrize(("answer", "state"), [(a_place(), "located"), (RateLimited("429", 30), "pending")])
+def test_a_projects_tests_ask_at_once(chain, settings, answer, state):
+    settings.TASKS = {"default": {"BACKEND": "django_locqueue.testing.ImmediateBackend"}}
+    chain(told())
+    say(answer)
+    Location.objects.create(pk=NANJING)
+    locate.enqueue([NANJING])
+    assert place().state == state
+    assert len(calls()) == 1
+
+
 # What is sent
 
 
@@ -349,7 +360,7 @@ def test_who_is_denied_asks_no_more_and_the_lookup_has_failed(chain, caplog):
     run_tasks()
     assert len(calls()) == 1
     assert set(Location.objects.values_list("state", flat=True)) == {"failed"}
-    assert "Access denied (bad key)" in caplog.text
+    assert "(denied): bad key" in caplog.text
 
 
 def test_who_is_denied_leaves_it_to_those_behind(chain):

@@ -82,7 +82,7 @@ def test_each_service_has_its_own():
 
 def test_what_opened_it_is_told_in_the_log_and_kept(caplog):
     Breaker("amap").deny("bad key")
-    assert "amap is not asked for 3600 s: Access denied (bad key)" in caplog.text
+    assert "amap is not asked for 3600 s (denied): bad key" in caplog.text
     assert ProviderState.objects.get().reason == "bad key"
 
 

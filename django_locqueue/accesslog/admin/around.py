@@ -3,6 +3,7 @@
 And on the page of a task, the request that enqueued it.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.payloads import WHOLE
 from django_locqueue.admin.task_base import WIDE_COLUMNS
 from django_locqueue.models import Task
+
+_HIT_ID = re.compile("[0-9a-f]{32}")
 
 
 class TaskLine(NamedTuple):
@@ -77,14 +80,15 @@ def _line(admin_site: Any, number: int, task: Task | None) -> TaskLine:
 def request_of(request: HttpRequest, admin_site: Any, task: Any) -> Iterator[facts.Fact]:
     """Give the request that enqueued a task, for its page. One query, if there is one and the person may know of it."""
     hit_id = facts.metadata_of(task).get(REQUEST_ID)
-    if not isinstance(hit_id, str) or not request.user.has_perm(VIEW):
+    # Anything else is somebody's own metadata; PostgreSQL would refuse a NUL in it.
+    if not isinstance(hit_id, str) or not _HIT_ID.fullmatch(hit_id) or not request.user.has_perm(VIEW):
         return
     row = AccessLog.objects.filter(hit_id=hit_id).only("pk", "method", "path", "status").first()
     if row is None:
-        yield _("Request"), _("%(id)s (not on record)") % {"id": visible(hit_id)}
+        yield _("Request"), _("%(id)s (not on record)") % {"id": hit_id}
     else:
         url = reverse("admin:locqueue_accesslog_accesslog_change", args=[row.pk], current_app=admin_site.name)
-        yield _("Request"), format_html('<a href="{}">{}</a>', url, row)
+        yield _("Request"), format_html('<a href="{}">{}</a>', url, visible(str(row)))
 
 
 facts.others.append(request_of)

@@ -79,7 +79,7 @@ class Reader:
         logged = combined.read(line.decode(errors="replace"))
         # Of a query that no setting wants nothing is looked at.
         hit = protect(logged, self._policy, query=logged.query if self._policy.parameters else "")
-        network = hit.prefix or (hit.ip and self._network(hit.ip))
+        network = hit.ip and self._network(hit.ip)
         row = (  # in the order of bulk_insert.GIVEN
             self._ids.id_of(line, hit.time),
             self._time(hit.time),
