@@ -58,7 +58,6 @@ class Hit(NamedTuple):
     query: str = ""  # what QUERY_PARAMS lets through
     visitor: str = ""  # of the same address and agent on the same day; 16 hex digits
     task_ids: str = ""  # of the first tasks that the request enqueued, with commas
-    prefix: str = ""  # the network of the address, where that does not tell it
     is_bot: bool | None = None  # None: by the user agent
 
     def to_json(self) -> list[Any]:

@@ -7,13 +7,20 @@ for 99.94 %; a /16 does not.
 import ipaddress
 
 from django_locqueue.accesslog.client_ip import IPAddress
+from django_locqueue.accesslog.privacy.pseudonym import SHARED_V4, SHARED_V6, told_network
 
 PREFIX_LENGTH = 43  # characters of the longest IPv6 network
 
 
 def network_prefix(ip: str, v4_bits: int, v6_bits: int) -> str:
-    """Return for instance ``49.65.250.0/24``. Raises ValueError if ``ip`` is no address."""
+    """Return for instance ``49.65.250.0/24``. Raises ValueError if ``ip`` is no address.
+
+    That of a pseudonym is the network of whom it stands for, as far as it is told.
+    """
     address = ipaddress.ip_address(ip)
+    told = told_network(address)
+    if told is not None:
+        address, v4_bits, v6_bits = told, min(v4_bits, SHARED_V4), min(v6_bits, SHARED_V6)
     bits = v4_bits if address.version == 4 else v6_bits
     return str(ipaddress.ip_network((address, bits), strict=False))
 

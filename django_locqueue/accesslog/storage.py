@@ -43,7 +43,7 @@ def to_row(hit: Hit) -> AccessLog:
         hit_id=hit.id,
         time=moment(hit.time),
         ip=hit.ip,
-        location_id=hit.prefix or (hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6)),
+        location_id=hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6),
         user_id=_user_key(hit.user_id),
         method=hit.method,
         host=hit.host,

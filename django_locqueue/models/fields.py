@@ -19,6 +19,9 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
     pages and pruning still work on such a row.
     """
 
+    _pyi_private_set_type: Any  # what mypy takes a column to hold
+    _pyi_private_get_type: Any
+
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
         if value is None:
             return None

@@ -144,3 +144,9 @@ def test_the_hours_of_new_rows_are_to_be_counted_again():
     StaleHour.objects.all().delete()
     imported(line())
     assert not StaleHour.objects.exists()
+
+
+def test_without_a_setting_no_query_is_kept():
+    imported(line("/a?token=1&q=2"))
+    row = AccessLog.objects.get()
+    assert (row.path, row.query) == ("/a", "")

@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_locqueue.accesslog.counts import Counts
@@ -13,6 +13,7 @@ from django_locqueue.accesslog.models import Loss
 from django_locqueue.accesslog.retention import prune
 from tests.accesslog.recording import Queue, record
 from tests.processes import wait_until
+from tests.store.plans import plans
 
 LONG = 3600
 
@@ -141,3 +142,18 @@ def test_old_reports_are_deleted_with_the_counts(db):
         record_loss.func(**a_loss(number, dropped=1, time=then.timestamp()))
     assert prune()["counts"] == 1
     assert Loss.objects.count() == 2
+
+
+@pytest.mark.skipif(connection.vendor == "mysql", reason="explains otherwise")
+def test_a_page_reads_the_reports_of_its_day_only(db):
+    now = timezone.now()
+    Loss.objects.bulk_create(
+        Loss(loss_id=str(n), time=now - datetime.timedelta(hours=n), dropped=1, refused=0, errors=0)
+        for n in range(4000)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    [plan] = plans(lambda: lost_since(now - datetime.timedelta(hours=24)))
+    assert "locqueue_accesslog_loss_time" in plan
+    assert "Seq Scan" not in plan
+    assert "SCAN" not in plan

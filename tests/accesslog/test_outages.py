@@ -10,7 +10,8 @@ from django.db import connection, transaction
 from django.db.backends.signals import connection_created
 
 from django_locqueue.accesslog import middleware, outbox
-from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.models import AccessLog, VisitorKey
+from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys
 from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.models import Task
 from django_locqueue.testing import run_tasks
@@ -26,7 +27,7 @@ def own(site, settings, monkeypatch):
     site.LOCQUEUE = {"ACCESS_LOG": {"INTERVAL": 0.01, "EXIT_TIMEOUT": 20, "GEO": {"PROVIDERS": ["reserved"]}}}
     monkeypatch.setattr(outbox, "LONGEST_BACKOFF_SECONDS", 0.02)
     monkeypatch.setattr(outbox.logger, "_next", {})
-    recorder = Recorder()
+    recorder = Recorder(keys=VisitorKeys())
     monkeypatch.setattr(middleware, "recorder", recorder)
     yield recorder
     recorder.stop()
@@ -125,10 +126,10 @@ def test_i9_while_an_insert_waits_the_site_answers(client, own):
     assert logged() == ["/orders/7/", "/page/"]
 
 
-def test_i8_a_queue_that_fails_leaves_the_users_transaction_whole(client, own, site):
+def test_i8_a_log_that_fails_leaves_the_users_transaction_whole(client, own, site):
     """In direct mode, the only one in which they share a connection."""
     site.LOCQUEUE = {"ACCESS_LOG": {**site.LOCQUEUE["ACCESS_LOG"], "BACKEND": "sync"}}
-    with table_away(Task):
+    with table_away(Task), table_away(VisitorKey):
         with transaction.atomic():
             assert client.get("/saves/").status_code == 201
             assert connection.needs_rollback is False

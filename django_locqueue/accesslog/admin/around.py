@@ -88,7 +88,7 @@ def request_of(request: HttpRequest, admin_site: Any, task: Any) -> Iterator[fac
         yield _("Request"), _("%(id)s (not on record)") % {"id": hit_id}
     else:
         url = reverse("admin:locqueue_accesslog_accesslog_change", args=[row.pk], current_app=admin_site.name)
-        yield _("Request"), format_html('<a href="{}">{}</a>', url, row)
+        yield _("Request"), format_html('<a href="{}">{}</a>', url, visible(str(row)))
 
 
 facts.others.append(request_of)

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from django_locqueue.accesslog.conf import access_log
-from django_locqueue.accesslog.privacy.forgetting import SHARED_V4, SHARED_V6
-from django_locqueue.accesslog.privacy.policy import HASH, TRUNCATE
+from django_locqueue.accesslog.privacy.policy import TRUNCATE
+from django_locqueue.accesslog.privacy.pseudonym import SHARED_V4, SHARED_V6
 from django_locqueue.accesslog.privacy.secret_names import is_secret_parameter
 from django_locqueue.conf import place
 
@@ -52,13 +52,13 @@ def _query_params() -> Iterator[CheckMessage]:
 
 
 def _prefixes() -> Iterator[CheckMessage]:
-    if access_log.IP_STORAGE not in (TRUNCATE, HASH):
+    if access_log.IP_STORAGE != TRUNCATE:
         return
     for key, shared in (("PREFIX_V4", SHARED_V4), ("PREFIX_V6", SHARED_V6)):
         bits = getattr(access_log, key)
         if isinstance(bits, int) and bits > shared:
             yield Warning(
-                f"{setting('IP_STORAGE')} is {access_log.IP_STORAGE!r}, but the network that is kept with "
+                f"{setting('IP_STORAGE')} is {access_log.IP_STORAGE!r}, but what is kept of an address with "
                 f"{setting(key)} = {bits} is nearly the address.",
                 hint=f"Use {shared} or less.",
                 id="locqueue_accesslog.W040",

@@ -10,12 +10,10 @@ from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.client_ip import Trust, client_ip
 from django_locqueue.accesslog.models import AccessLog, VisitorKey
 from django_locqueue.accesslog.prefix import network_prefix
-from django_locqueue.accesslog.privacy.pseudonym import pseudonym
+from django_locqueue.accesslog.privacy.pseudonym import SHARED_V4, SHARED_V6, pseudonym
 
 BATCH = 1000
-NOBODY: dict[str, Any] = {"user": None, "ip": None, "user_agent": "", "visitor": ""}
-# Bits of a network that many share; a longer one is kept of nobody.
-SHARED_V4, SHARED_V6 = 24, 48
+NOBODY: dict[str, Any] = {"user": None, "ip": None, "user_agent": "", "visitor": "", "task_ids": ""}
 # Of the networks that an address may be stored under: PREFIX_V4 and PREFIX_V6 may have been anything the checks allow.
 LENGTHS = {4: range(8, 33), 6: range(16, 129)}
 

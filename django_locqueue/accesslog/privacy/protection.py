@@ -39,8 +39,10 @@ def protect(
         if hit.referer:
             changes["referer"] = shown_referer(hit.referer, hit.host)
     if opted_out or sensitive:
-        # Nobody's: it only counts. That it was a bot's is still known.
+        # Nobody's: it only counts. That it was a bot's is still known. Its id is not the request's: tasks and log lines
+        # that say whose it was have that.
         changes.update(ip=None, user_id=None, user_agent="", is_bot=is_bot(hit.user_agent))
+        changes.update(id=limits.new_id(), task_ids="")
     elif hit.ip is not None:
         changes.update(shown_address(hit, hit.ip, policy))
     return hit._replace(**changes) if changes else hit
@@ -54,10 +56,9 @@ def shown_address(hit: Hit, ip: str, policy: PrivacyPolicy) -> dict[str, Any]:
     known = visitor(ip, hit.user_agent, key)
     if policy.ip_storage == FULL:
         return {"visitor": known}
-    network = network_prefix(ip, policy.prefix_v4, policy.prefix_v6)
     if policy.ip_storage == HASH:
-        return {"visitor": known, "ip": pseudonym(ip, key), "prefix": network}
-    return {"visitor": known, "ip": network.partition("/")[0]}
+        return {"visitor": known, "ip": pseudonym(ip, key)}
+    return {"visitor": known, "ip": network_prefix(ip, policy.prefix_v4, policy.prefix_v6).partition("/")[0]}
 
 
 def shown_referer(referer: str, host: str) -> str:

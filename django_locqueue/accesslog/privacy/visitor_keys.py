@@ -13,6 +13,7 @@ from django.db import router
 from django.utils import timezone
 
 from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.savepoints import savepoints
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
@@ -50,7 +51,8 @@ class VisitorKeys:
         now = time.time()
         today = day_of(now)
         try:
-            key = stored_key(today)
+            with savepoints():  # the caller may be a request in a transaction
+                key = stored_key(today)
         except Exception:  # the database is down, or not migrated yet
             self._load_at = now + TRY_AGAIN_SECONDS
             logger.failure("The key of today's visitors could not be read; this process uses one of its own.")

@@ -26,30 +26,8 @@ def task() -> Task:
     return found
 
 
-def test_a_request_lists_the_tasks_that_it_enqueued(admin_client: Client, task: Task) -> None:
-    html = html_of(admin_client, page_of(entry(hit_id=HIT_ID, task_ids=f"{task.pk},4711")))
-    assert f'<a href="/admin/locqueue/task/{task.pk}/change/">add #{task.pk}</a>' in html
-    assert "#4711" in html
-    assert "deleted since" in html
-
-
-def test_tasks_are_for_those_who_may_see_tasks(viewer: Client, task: Task) -> None:
-    assert f"add #{task.pk}" not in html_of(viewer, page_of(entry(hit_id=HIT_ID, task_ids=str(task.pk))))
-
-
-def test_a_task_leads_to_the_request_that_enqueued_it(admin_client: Client, task: Task) -> None:
-    row = entry(hit_id=HIT_ID, path="/order")
-    html = html_of(admin_client, f"/admin/locqueue/task/{task.pk}/change/")
-    assert f'<a href="{page_of(row)}">GET /order 200</a>' in html
-
-
 def test_a_request_that_is_not_stored_yet_is_said_to_be_missing(admin_client: Client, task: Task) -> None:
     assert f"{HIT_ID} (not on record)" in html_of(admin_client, f"/admin/locqueue/task/{task.pk}/change/")
-
-
-def test_requests_are_for_those_who_may_see_the_log(person: Any, task: Task) -> None:
-    entry(hit_id=HIT_ID, path="/order")
-    assert "GET /order 200" not in html_of(person("view_task"), f"/admin/locqueue/task/{task.pk}/change/")
 
 
 def test_a_request_is_found_by_its_id(admin_client: Client) -> None:

@@ -40,7 +40,7 @@ def test_each_leads_to_the_other(everyone, visited):
     row, [number] = visited({"request_id": ID})
     assert task_page(number) in everyone.get(request_page(row)).content.decode()
     page = everyone.get(task_page(number)).content.decode()
-    assert f'<a href="{request_page(row)}">GET /orders/7/</a>' in page
+    assert f'<a href="{request_page(row)}">GET /orders/7/ 200</a>' in page
 
 
 def test_a_task_that_has_the_number_of_one_that_was_rolled_back_is_not_the_requests(everyone, visited):

@@ -30,7 +30,7 @@ def test_the_defaults_are_right(configure):
         ({"QUERY_PARAMS": ["q", "api_key"]}, "E042"),
         ({"QUERY_PARAMS": ["token*"]}, "E042"),
         ({"IP_STORAGE": "truncate", "PREFIX_V4": 32}, "W040"),
-        ({"IP_STORAGE": "hash", "PREFIX_V6": 64}, "W040"),
+        ({"IP_STORAGE": "truncate", "PREFIX_V6": 64}, "W040"),
         ({"RETENTION_DAYS": 0}, "E043"),
         ({"RETENTION_DAYS": 0.5}, "E043"),
         ({"ROLLUP_RETENTION_DAYS": True}, "E043"),
@@ -46,6 +46,7 @@ def test_what_is_wrong_is_reported(configure, keys, message):
     [
         {"QUERY_PARAMS": ("q", "utm_*", "*")},
         {"IP_STORAGE": "full", "PREFIX_V4": 32},
+        {"IP_STORAGE": "hash", "PREFIX_V4": 32},
         {"ROLLUP_RETENTION_DAYS": None},
     ],
 )

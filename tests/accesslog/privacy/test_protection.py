@@ -1,10 +1,15 @@
 """What leaves the process of a hit, by the settings."""
 
-import pytest
+from ipaddress import ip_address, ip_network
 
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
 from django_locqueue.accesslog.privacy.protection import protect
-from django_locqueue.accesslog.privacy.pseudonym import NETWORK, pseudonym, visitor
+from django_locqueue.accesslog.privacy.pseudonym import pseudonym, visitor
 from tests.accesslog.conftest import a_hit
 
 IP, IP6 = "49.65.250.135", "2001:db8:1:2::9"
@@ -42,16 +47,32 @@ def test_a_hashed_address_is_the_same_all_day_and_another_the_next():
 
 
 def test_a_hashed_address_is_nobodys():
-    assert stored("hash").ip.startswith("100::")
+    assert ip_address(stored("hash").ip) in ip_network("3fff::/20")  # RFC 9637: for documentation
 
 
-def test_a_hashed_address_can_be_located():
-    assert stored("hash").prefix == "49.65.250.0/24"
+@pytest.mark.parametrize(
+    ("ip", "network"), [(IP, "49.65.250.0/24"), (IP6, "2001:db8:1::/48"), ("1.2.3.4", "1.2.3.0/24")]
+)
+def test_a_hashed_address_tells_its_network_and_no_more(ip, network):
+    hashed = stored("hash", a_hit(ip=ip)).ip
+    assert network_prefix(hashed, 24, 48) == network
+    assert network_prefix(hashed, 32, 128) == network
+
+
+def test_a_hashed_address_has_as_wide_a_network_as_others():
+    assert network_prefix(stored("hash").ip, 16, 48) == "49.65.0.0/16"
+
+
+@given(st.ip_addresses())
+def test_the_network_of_an_address_is_that_of_its_pseudonym(address):
+    assume(address.version == 4 or int(address) >> 112)  # not ::1
+    ip = str(address)
+    assert network_prefix(pseudonym(ip, b"k" * 32), 24, 48) == network_prefix(ip, 24, 48)
 
 
 def test_without_addresses_nothing_that_was_made_of_one_is_kept():
     hit = stored("none")
-    assert (hit.ip, hit.prefix, hit.visitor) == (None, "", "")
+    assert (hit.ip, hit.visitor) == (None, "")
 
 
 def test_a_mode_that_does_not_exist_is_the_most_private(configure):
@@ -86,7 +107,6 @@ def test_names_of_visitors_depend_on_the_key():
     keys = b"a" * 32, b"b" * 32
     assert len({pseudonym(IP, key) for key in keys}) == 2
     assert len({visitor(IP, "", key) for key in keys}) == 2
-    assert NETWORK.prefixlen == 64
 
 
 # Who asks not to be known, and where nobody is to be
@@ -95,8 +115,17 @@ def test_names_of_visitors_depend_on_the_key():
 @pytest.mark.parametrize("how", [{"opted_out": True}, {"sensitive": True}])
 def test_of_nobody_it_is_only_known_that_there_was_a_request(how):
     hit = stored(hit=a_hit(ip=IP, user_id=7, user_agent="Mozilla/5.0"), **how)
-    assert (hit.ip, hit.prefix, hit.user_id, hit.user_agent, hit.visitor) == (None, "", None, "", "")
+    assert (hit.ip, hit.user_id, hit.user_agent, hit.visitor) == (None, None, "", "")
     assert (hit.status, hit.duration_ms, hit.is_bot) == (200, 1.5, False)
+
+
+@pytest.mark.parametrize("how", [{"opted_out": True}, {"sensitive": True}])
+def test_no_task_and_no_log_line_tells_which_request_it_was(how):
+    request = a_hit(task_ids="7,8")
+    hit = stored(hit=request, **how)
+    assert hit.task_ids == ""
+    assert hit.id != request.id
+    assert len(hit.id) == 32
 
 
 def test_of_nobodys_bot_it_is_still_known_that_it_was_one():
