@@ -57,7 +57,7 @@ class Scale:
     backlogs: Sequence[int] = (0, 10_000, 100_000, 1_000_000)
     snapshot_seconds: float = 60
     requests: int = 20_000
-    logged_requests: int = 10_000_000
+    logged_requests: int = 1_000_000
     imported_lines: int = 500_000
 
 
