@@ -76,7 +76,7 @@ class Server:
     def stop(self, number: Signals = SIGTERM) -> None:
         """Ask it to stop, and wait until it has. Raises subprocess.TimeoutExpired."""
         self.signal(number)
-        self._process.wait(30)
+        self._process.wait(60)
 
     def end(self) -> None:
         if self._process.poll() is None:
