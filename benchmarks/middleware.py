@@ -94,7 +94,13 @@ def configure(folder: Path) -> None:
             *(["request"] if HAS_PEER else []),
         ],
         MIDDLEWARE=[],
-        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "benchmark.sqlite3"}},
+        DATABASES={
+            "default": {
+                "ENGINE": "django.db.backends.sqlite3",
+                "NAME": folder / "benchmark.sqlite3",
+                "OPTIONS": {"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"},
+            }
+        },
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
     )
     django.setup()

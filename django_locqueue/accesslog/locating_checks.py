@@ -31,5 +31,5 @@ def _values() -> Iterator[CheckMessage]:
             yield Error(
                 f"{setting('GEO', key)} is {value!r}.",
                 hint=f"Use {what} from {least} to {most}.",
-                id="locqueue_accesslog.E040",
+                id="locqueue_accesslog.E054",
             )

@@ -162,11 +162,12 @@ class ScheduleAdmin(PlainListAdmin):
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         rows = {name: Schedule.objects.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
-        counts = {name: capped_text(count) for name, count in capped_counts(rows).items()}
+        rows["late"] = rows["on"].filter(next_at__lt=DatabaseNow() - LATE)
+        counts = capped_counts(rows)
         context = {
-            "introduction": _("%(on)s on, %(off)s off") % counts,
+            "introduction": _("%(on)s on, %(off)s off") % {name: capped_text(count) for name, count in counts.items()},
             "add_url": self.url("add") if self.may_edit(request) else None,
-            "late": rows["on"].filter(next_at__lt=DatabaseNow() - LATE).first(),
+            "late": counts["late"],
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 

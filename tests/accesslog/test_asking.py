@@ -5,7 +5,7 @@ import datetime
 import pytest
 from django.utils import timezone
 
-from django_locqueue.accesslog import asking
+from django_locqueue.accesslog import asking, breaker
 from django_locqueue.accesslog.asking import definition
 from django_locqueue.accesslog.geo.errors import ProviderDenied, QuotaExhausted, RateLimited, Transient
 from django_locqueue.accesslog.geo.provider import Answers
@@ -58,16 +58,21 @@ def place(prefix=NANJING):
     return Location.objects.get(pk=prefix)
 
 
-def waits():
-    """Return in how many seconds the waiting tasks run, by Python's clock."""
-    rows = Task.objects.pending().filter(task_path__contains=".ask_")
-    return [round((row.run_after - timezone.now()).total_seconds()) for row in rows]
+def waiting():
+    """Return the tasks that wait to ask."""
+    return list(Task.objects.pending().filter(task_path__contains=".ask_"))
 
 
-def paused():
-    """Return for how many seconds nothing starts under the service's rate."""
+def comes_again_in(seconds):
+    """Whether the waiting task comes again in so many seconds, or a tenth later; a slow machine has a minute."""
+    [task] = waiting()
+    return seconds - 60 <= (task.run_after - timezone.now()).total_seconds() <= seconds * 1.1
+
+
+def is_paused_for(seconds):
+    """Whether nothing starts under the service's rate for so many seconds; a slow machine has a minute."""
     until = Limit.objects.get(key__startswith="r:").paused_until
-    return until and round((until - timezone.now()).total_seconds())
+    return until is not None and seconds - 60 <= (until - timezone.now()).total_seconds() <= seconds
 
 
 def let_it_pass():
@@ -128,7 +133,7 @@ def test_a_network_is_asked_for_once_while_its_task_is_there(chain):
     located(NANJING)
     located(NANJING)
     assert len(calls()) == 1
-    assert len(waits()) == 1
+    assert len(waiting()) == 1
 
 
 @pytest.mark.parametrize(("answer", "state"), [(a_place(), "located"), (RateLimited("429", 30), "pending")])
@@ -213,11 +218,11 @@ def test_what_is_left_out_of_an_answer_is_asked_for_again(chain):
 
 def test_i11_a_limit_answer_pauses_the_service_and_burns_no_attempt(chain):
     chain(told())
-    say(RateLimited("429", 30), a_place())
-    assert located(NANJING, SYDNEY) == ["snoozed"]
-    assert paused() == 30
-    assert 30 <= max(waits()) <= 33
-    run_tasks()
+    say(RateLimited("429", 3000), a_place())
+    assert located(NANJING) == ["snoozed"]
+    assert is_paused_for(3000)
+    assert comes_again_in(3000)
+    located(SYDNEY)
     assert len(calls()) == 1
     for _ in range(2):
         let_it_pass()
@@ -240,21 +245,21 @@ def test_a_limit_answer_without_a_time_means_a_minute(chain):
     chain(told())
     say(RateLimited("429"))
     located(NANJING)
-    assert paused() == 60
+    assert is_paused_for(60)
 
 
 def test_a_service_that_asks_to_be_left_alone_after_an_answer_is(chain):
     chain(told())
-    say(Answers({}, pause=7))
+    say(Answers({}, pause=700))
     located(NANJING)
-    assert paused() == 7
+    assert is_paused_for(700)
 
 
 def test_a_used_up_quota_is_waited_for_where_nobody_else_could_know(chain):
     chain(told())
     say(QuotaExhausted("10003", 7200))
     assert located(NANJING) == ["snoozed"]
-    assert 7198 <= waits()[0] <= 7920
+    assert comes_again_in(7200)
     assert place().state == "pending"
     assert ProviderState.objects.get().trouble == "exhausted"
 
@@ -265,7 +270,7 @@ def test_while_a_quota_is_used_up_nobody_comes_to_see(chain):
     located(NANJING)
     located(SYDNEY)
     assert len(calls()) == 1
-    assert 7198 <= paused() <= 7200
+    assert is_paused_for(7200)
 
 
 def test_while_a_quota_is_used_up_those_behind_are_asked(chain):
@@ -326,7 +331,8 @@ def test_a_place_that_is_known_stays_when_the_service_fails(chain):
     assert (place().state, place().city) == ("located", "南京")
 
 
-def test_i11_of_a_service_that_is_down_only_a_few_calls_find_out(chain):
+def test_i11_of_a_service_that_is_down_only_a_few_calls_find_out(chain, monkeypatch):
+    monkeypatch.setattr(breaker, "open_seconds", lambda failures: 3600.0 if failures >= breaker.FAILURES else 0.0)
     chain(told(), MAX_ATTEMPTS=100)
     say(Transient("down"))
     located(*(f"49.65.{n}.0/24" for n in range(20)))

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 GAP_SECONDS = 0.1
 NETWORKS = [f"49.65.{n}.0/24" for n in range(20)]
 VISITS = 10  # from each
+LONG_SECONDS = 120  # on a machine that has much to do
 FOUND = Reply({"ok": 1, "city": "南京"})
 
 
@@ -50,22 +51,23 @@ def gaps(calls):
 def test_i11_the_gap_between_two_calls_holds_over_all_workers(workers):
     with StubApi(FOUND) as service:
         workers(service.url)
-        wait_until(all_located)
+        wait_until(all_located, timeout=LONG_SECONDS)
     assert len(service.calls) == len(NETWORKS)
     assert min(gaps(service.calls)) >= GAP_SECONDS
 
 
 def test_i11_whatever_a_service_answers_all_networks_are_located_in_the_end(workers):
     """A limit, then answers that do not come, then garbage, then well; and the site's own tasks are not held up."""
-    limits, hangs, garbage = 1, 1, 2
-    script = [
-        *[Reply({}, status=429, headers={"Retry-After": "1"})] * limits,
-        *[Reply({}, never_ends=True)] * hangs,
-        *[Reply(b"<html>")] * garbage,
+    trouble = [
+        Reply({}, status=429, headers={"Retry-After": "1"}),
+        Reply({}, never_ends=True),
+        Reply(b"<html>"),
+        Reply(b"[]"),
     ]
+    script = [*trouble]
     with StubApi(lambda call: script.pop(0) if script else FOUND) as service:
-        workers(service.url, READ_TIMEOUT=0.5, CONNECT_TIMEOUT=0.5)
+        workers(service.url, READ_TIMEOUT=2)
         others = [tasks.add.enqueue(number, 1) for number in range(20)]
-        wait_until(lambda: all(row(other).state == "successful" for other in others))
-        wait_until(all_located, timeout=60)
-    assert len(service.calls) == len(NETWORKS) + limits + hangs + garbage
+        wait_until(lambda: all(row(other).state == "successful" for other in others), timeout=LONG_SECONDS)
+        wait_until(all_located, timeout=LONG_SECONDS)
+    assert len(NETWORKS) + len(trouble) <= len(service.calls) <= len(NETWORKS) + 10

@@ -238,4 +238,4 @@ def test_who_is_not_known_cannot_be_forgotten(words, reason):
 
 def test_pruning_says_what_it_has_deleted(capsys):
     to_row(a_hit(time=1_431_857_103.0)).save()
-    assert said(capsys, "prune").out == "Deleted: 1 requests, 0 counts, 0 keys.\n"
+    assert said(capsys, "prune").out == "Deleted: requests 1, networks 0, counts 0, keys 0.\n"

@@ -1,4 +1,4 @@
-"""The examples of docs/accesslog.md about log files run as they stand."""
+"""The examples of docs/accesslog.md and of the README about log files run as they stand."""
 
 import re
 import shlex
@@ -14,9 +14,10 @@ from tests.accesslog.conftest import a_hit
 
 pytestmark = pytest.mark.django_db
 
-SECTION = Path(__file__).parents[2].joinpath("docs/accesslog.md").read_text().partition("\n## Log files\n")[2]
+ROOT = Path(__file__).parents[2]
+SECTION = ROOT.joinpath("docs/accesslog.md").read_text().partition("\n## Log files\n")[2]
 SECTION = SECTION.partition("\n## ")[0]
-COMMANDS = re.findall(r"python manage\.py (accesslog [^>#\n]+)", SECTION)
+COMMANDS = re.findall(r"python manage\.py (accesslog [^>#\n]+)", SECTION + ROOT.joinpath("README.md").read_text())
 LINE = '49.65.250.135 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 12 "-" "Mozilla/5.0"\n'
 
 

@@ -36,7 +36,7 @@ def found(check=check_geo):
         ({"PROVIDERS": ["reserved", {**AMAP, "kye": KEY}]}, ["E010"]),
         ({"PROVIDERS": ["reserved", {**AMAP, "url": f"ftp://{KEY}@example.com"}]}, ["E010"]),
         ({"PROVIDERS": ["reserved", AMAP, "ip-api"]}, []),
-        ({"PROVIDERS": ["reserved", AMAP, AMAP]}, ["E033"]),
+        ({"PROVIDERS": ["reserved", AMAP, AMAP]}, ["E053"]),
         ({"PROVIDERS": ["reserved", AMAP, {**AMAP, "name": "amap-2"}]}, []),
         ({"PROVIDERS": ["reserved", "reserved"]}, []),
         ({"PROVIDERS": ["mmdb"]}, ["E010"]),
@@ -45,12 +45,12 @@ def found(check=check_geo):
         ({"MMDB": [7]}, ["E011"]),
         ({"XDB_V4": "/nowhere.xdb"}, ["E011"]),
         ({"XDB_V4": 7.5}, ["E011"]),
-        ({"MIN_INTERVAL": -1}, ["E031"]),
-        ({"READ_TIMEOUT": None}, ["E031"]),
-        ({"CONNECT_TIMEOUT": True}, ["E031"]),
-        ({"SEND_TRUNCATED": "False"}, ["E032"]),
+        ({"MIN_INTERVAL": -1}, ["E051"]),
+        ({"READ_TIMEOUT": None}, ["E051"]),
+        ({"CONNECT_TIMEOUT": True}, ["E051"]),
+        ({"SEND_TRUNCATED": "False"}, ["E052"]),
         ({"SEND_TRUNCATED": False}, []),
-        ({"SEND_TRUNCATED": False, "PROVIDERS": ["reserved", AMAP]}, ["W031"]),
+        ({"SEND_TRUNCATED": False, "PROVIDERS": ["reserved", AMAP]}, ["W051"]),
     ],
 )
 def test_a_wrong_value_is_told(configure, keys, expected):
@@ -83,7 +83,7 @@ def aged_mmdb(path, days):
 
 
 @pytest.mark.parametrize("aged", [aged_xdb, aged_mmdb])
-@pytest.mark.parametrize(("days", "expected"), [(360, []), (370, ["W032"])])
+@pytest.mark.parametrize(("days", "expected"), [(360, []), (370, ["W052"])])
 def test_a_file_that_is_older_than_a_year_is_a_warning(configure, tmp_path, aged, days, expected):
     configure(GEO=aged(tmp_path / "data", days))
     assert found() == expected
@@ -94,7 +94,7 @@ def test_a_file_that_is_older_than_a_year_is_a_warning(configure, tmp_path, aged
 def test_old_data_of_a_package_are_told_at_deployment_only(configure):
     configure()
     assert found() == []
-    assert found(check_packaged_data) == ["W032"]
+    assert found(check_packaged_data) == ["W052"]
 
 
 def test_the_check_for_deployment_leaves_what_is_wrong_to_the_other(configure):

@@ -1,9 +1,11 @@
 """Log files into the access log."""
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.db import connections
 
 from django_locqueue.accesslog.files import importing
 from django_locqueue.accesslog.files.importing import import_lines
@@ -150,3 +152,19 @@ def test_without_a_setting_no_query_is_kept():
     imported(line("/a?token=1&q=2"))
     row = AccessLog.objects.get()
     assert (row.path, row.query) == ("/a", "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_of_a_file_at_once_store_each_line_once(monkeypatch):
+    monkeypatch.setattr(importing, "BATCH", 20)
+    lines = [line(f"/{number}", ip=f"49.65.{number}.1") for number in range(100)]
+
+    def run(part):
+        try:
+            return list(import_lines(part))[-1].stored
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as threads:
+        stored = list(threads.map(run, [lines, lines[::-1]]))
+    assert sum(stored) == AccessLog.objects.count() == 100

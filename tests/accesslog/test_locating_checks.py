@@ -29,7 +29,7 @@ def test_a_wrong_value_is_an_error_that_says_what_to_use(configure, keys):
     configure(GEO=keys)
     [message] = check_locating()
     [key] = keys
-    assert message.id == "locqueue_accesslog.E040"
+    assert message.id == "locqueue_accesslog.E054"
     assert key in message.msg
     assert message.hint.startswith("Use a")
 

@@ -177,7 +177,9 @@ async def test_i5_i13_a_server_gets_every_chunk_and_the_hit_is_one(hits, configu
     assert statuses(hits) == [200]
 
 
-async def test_i5_i13_a_client_that_leaves_an_async_stream_is_499(hits):
+@pytest.mark.parametrize("mode", ["buffer", "sync"])
+async def test_i5_i13_a_client_that_leaves_an_async_stream_is_499(hits, configure, mode):
+    configure(MEASURE_STREAMING=True, BACKEND=mode)
     assert await visit("/endless/", leave_after=1) == [urls.CHUNKS[0]]
     assert statuses(hits) == [499]
 
@@ -187,6 +189,17 @@ async def test_i5_i13_an_async_stream_that_breaks_is_an_error(hits):
     with pytest.raises(RuntimeError, match="half-way"):
         _ = [chunk async for chunk in cast(Any, response).streaming_content]
     assert statuses(hits) == [500]
+
+
+async def test_what_is_cancelled_waits_for_no_database(hits, configure, monkeypatch):
+    async def refused(raw):
+        raise AssertionError("waited for a database")
+
+    monkeypatch.setattr(hits, "arecord_now", refused)
+    monkeypatch.setattr(hits, "record_now", refused)
+    configure(MEASURE_STREAMING=True, BACKEND="sync")
+    await visit("/endless/", leave_after=1)
+    assert statuses(hits) == [499]
 
 
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")

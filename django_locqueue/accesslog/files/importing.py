@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from django.db import router, transaction
+from django.db import OperationalError, router, transaction
 
 from django_locqueue.accesslog import storage
 from django_locqueue.accesslog.analytics.stale import mark_stale
@@ -17,6 +17,7 @@ from django_locqueue.accesslog.privacy.visitor_keys import visitor_keys
 
 BATCH = 5_000  # lines in a transaction
 SEEN_NETWORKS = 1_000_000
+DEADLOCK = 1213  # MySQL's number
 QUARTER = 900  # seconds: in every time zone hours begin with one
 
 
@@ -74,12 +75,21 @@ class Importer:
     def take(self, batch: Batch) -> None:
         """Store what is not there yet, have its hours counted, and its networks located."""
         networks = batch.networks - self._seen_networks
-        with transaction.atomic(using=self._using):
-            stored = bulk_insert.insert_new(batch.rows, self._using)
-            if stored:
-                mark_stale(map(storage.moment, {time // QUARTER * QUARTER for time in batch.times}))
-            requested = request_locating(networks) if networks else 0
+        stored, requested = self._store(batch, networks)
         if len(self._seen_networks) > SEEN_NETWORKS:
             self._seen_networks.clear()
         self._seen_networks |= networks
         self.imported.add(batch, stored, requested)
+
+    def _store(self, batch: Batch, networks: set[str], tries: int = 5) -> tuple[int, int]:
+        try:
+            with transaction.atomic(using=self._using):
+                stored = bulk_insert.insert_new(batch.rows, self._using)
+                if stored:
+                    mark_stale(map(storage.moment, {time // QUARTER * QUARTER for time in batch.times}))
+                return stored, request_locating(networks) if networks else 0
+        except OperationalError as error:
+            # MySQL locks the gaps between keys too: beside another import or a worker no order of rows is safe.
+            if tries == 1 or error.args[:1] != (DEADLOCK,):
+                raise
+        return self._store(batch, networks, tries - 1)

@@ -80,13 +80,13 @@ def _values() -> Iterator[CheckMessage]:
             yield Error(
                 f"{setting('GEO', key)} is {value!r}.",
                 hint=f"Use a number of seconds from {least} to {most}.",
-                id="locqueue_accesslog.E031",
+                id="locqueue_accesslog.E051",
             )
     if not isinstance(geo("SEND_TRUNCATED"), bool):
         yield Error(
             f"{setting('GEO', 'SEND_TRUNCATED')} is {geo('SEND_TRUNCATED')!r}.",
             hint="Use True or False; a text from the environment is true, whatever it says.",
-            id="locqueue_accesslog.E032",
+            id="locqueue_accesslog.E052",
         )
 
 
@@ -128,13 +128,13 @@ def _together(providers: list[Provider]) -> Iterator[CheckMessage]:
                 f"{setting('GEO', 'PROVIDERS')} has {number} services called {name!r}: they would share one rate and "
                 "one record of failures.",
                 hint='Give each a "name" of its own.',
-                id="locqueue_accesslog.E033",
+                id="locqueue_accesslog.E053",
             )
     if online and not geo("SEND_TRUNCATED"):
         yield Warning(
             f"{setting('GEO', 'SEND_TRUNCATED')} is False: visitors' whole addresses are sent to {', '.join(online)}.",
             hint="The network's first address gives the same province for 99.98 % of addresses. Remove the setting.",
-            id="locqueue_accesslog.W031",
+            id="locqueue_accesslog.W051",
         )
 
 
@@ -147,5 +147,5 @@ def _age(provider: Provider) -> Iterator[CheckMessage]:
             f"The data of the provider {provider.name!r} are from {min(days)}, more than a year ago: networks that "
             "have moved since are in the wrong place.",
             hint=f"{newer}; running workers notice, and locate again what they know from the old ones.",
-            id="locqueue_accesslog.W032",
+            id="locqueue_accesslog.W052",
         )

@@ -143,7 +143,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Forgotten in {count:,} request{'' if count == 1 else 's'}.")
 
     def do_prune(self, **_: Any) -> None:
-        deleted = ", ".join(f"{count:,} {what}" for what, count in prune().items())
+        deleted = ", ".join(f"{what} {count:,}" for what, count in prune().items())
         self.stdout.write(f"Deleted: {deleted}.")
 
 
