@@ -8,8 +8,11 @@ from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.accesslog.urls"
 MIDDLEWARE = ["django_locqueue.accesslog.middleware.AccessLogMiddleware"]
-# Unless a test says otherwise nothing is sent by time, so that what arrives was sent because the process ended.
-LOCQUEUE = {"ACCESS_LOG": {"INTERVAL": 3600, **json.loads(os.environ.get("TEST_ACCESS_LOG_KEYS", "{}"))}}
+# Unless a test says otherwise nothing is sent by time, so that what arrives was sent because the process ended; and
+# that may take as long as it does on a busy machine.
+LOCQUEUE = {
+    "ACCESS_LOG": {"INTERVAL": 3600, "EXIT_TIMEOUT": 30, **json.loads(os.environ.get("TEST_ACCESS_LOG_KEYS", "{}"))}
+}
 
 
 def wsgi() -> Any:

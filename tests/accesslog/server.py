@@ -25,7 +25,9 @@ def uvicorn(*options: str) -> tuple[str, ...]:
 
 def uwsgi(*options: str) -> tuple[str, ...]:
     run = "import sys, pyuwsgi; pyuwsgi.run(sys.argv[1:])"
-    fixed = ("--http-socket", "{address}", "--master", "--die-on-term", "--need-app")
+    # With die-on-term a worker that has not yet put its last request down ends without Python's exit functions.
+    graceful = ("--hook-master-start", "unix_signal:15 gracefully_kill_them_all")
+    fixed = ("--http-socket", "{address}", "--master", *graceful, "--need-app")
     return ("-c", run, *fixed, "--wsgi", "tests.accesslog.served:wsgi()", *options)
 
 
@@ -76,7 +78,7 @@ class Server:
     def stop(self, number: Signals = SIGTERM) -> None:
         """Ask it to stop, and wait until it has. Raises subprocess.TimeoutExpired."""
         self.signal(number)
-        self._process.wait(30)
+        self._process.wait(60)
 
     def end(self) -> None:
         if self._process.poll() is None:

@@ -110,11 +110,8 @@ def test_a_stopping_uvicorn_loses_nothing(serve, workers):
 
 
 @needs("pyuwsgi")
-@pytest.mark.parametrize(
-    "options", [("--processes", "2"), ("--processes", "2", "--lazy-apps", "--enable-threads")], ids=["forked", "lazy"]
-)
-def test_a_stopping_uwsgi_loses_nothing(serve, options):
-    server = serve(uwsgi(*options))
+def test_a_stopping_uwsgi_loses_nothing(serve):
+    server = serve(uwsgi("--processes", "2"))
     server.visit(REQUESTS)
     server.stop()
     assert sent() == REQUESTS
