@@ -24,6 +24,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     pytest-django keeps the others from it.
     """
     for item in items:
+        if item.get_closest_marker("any_vendor"):
+            continue
         fixtures = set(getattr(item, "fixturenames", ()))
         if item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db"}:
             item.add_marker("each_vendor")

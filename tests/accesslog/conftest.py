@@ -1,5 +1,6 @@
 """Fixtures of the access log's tests. None of them lets a background thread near the test's database."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
 from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.accesslog.visit import Visit
+from tests.accesslog.server import Server
 
 try:
     import django.tasks  # noqa: F401
@@ -167,3 +169,17 @@ def a_raw_hit(path: str = "/", **fields: Any) -> RawHit:
         "visit": Visit(),
     }
     return RawHit(**{**values, **fields})
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    """Return a function that starts a server: its arguments, the environment, and keys of ``ACCESS_LOG``."""
+    started: list[Server] = []
+
+    def start(arguments: tuple[str, ...], env: dict[str, str] | None = None, **keys: Any) -> Server:
+        started.append(Server(arguments, {"TEST_ACCESS_LOG_KEYS": json.dumps(keys), **(env or {})}))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.end()

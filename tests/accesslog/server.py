@@ -7,12 +7,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from signal import SIGTERM, Signals
 
+import pytest
+
+from django_locqueue.models import Task
 from tests.processes.process import ROOT, environment
 
 HOST = "127.0.0.1"
+
+
+def needs(*modules: str) -> pytest.MarkDecorator:
+    missing = [name for name in modules if find_spec(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
+
+
+def sent() -> int:
+    """Return how many hits are in the queue."""
+    return sum(len(task.args_kwargs["args"][0]) for task in Task.objects.filter(task_path__endswith=".record_hits"))
 
 
 def gunicorn(*options: str) -> tuple[str, ...]:

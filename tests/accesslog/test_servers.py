@@ -1,50 +1,19 @@
 """What was recorded survives the end of a real server's processes."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
-from typing import Any
 
 import pytest
-from django.db import connection
 
-from django_locqueue.models import Task
-from tests.accesslog.server import Server, gunicorn, uvicorn, uwsgi
-from tests.faults.proxy import Proxy
+from tests.accesslog.server import gunicorn, needs, sent, uvicorn, uwsgi
 from tests.processes import wait_until
 from tests.processes.process import ROOT, environment
 
 REQUESTS = 10
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
-
-
-def needs(*modules: str) -> pytest.MarkDecorator:
-    missing = [name for name in modules if find_spec(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., Server]]:
-    """Return a function that starts a server: its arguments, the environment, and keys of ``ACCESS_LOG``."""
-    started: list[Server] = []
-
-    def start(arguments: tuple[str, ...], env: dict[str, str] | None = None, **keys: Any) -> Server:
-        started.append(Server(arguments, {"TEST_ACCESS_LOG_KEYS": json.dumps(keys), **(env or {})}))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.end()
-
-
-def sent() -> int:
-    """Return how many hits are in the queue."""
-    return sum(len(task.args_kwargs["args"][0]) for task in Task.objects.filter(task_path__endswith=".record_hits"))
+pytestmark = [pytest.mark.processes, pytest.mark.any_vendor, pytest.mark.django_db(transaction=True)]
 
 
 @needs("gunicorn")
@@ -123,33 +92,6 @@ def test_workers_that_uwsgi_replaces_lose_nothing(serve):
     server.visit(REQUESTS)
     wait_until(lambda: sent() == REQUESTS)
     server.stop()
-
-
-@needs("gunicorn")
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="the way to it is PostgreSQL's")
-def test_i9_a_database_that_says_nothing_holds_up_no_visitor_and_no_end_and_nothing_is_lost(serve, tmp_path):
-    connection.ensure_connection()
-    info = connection.connection.info
-    proxy = Proxy(f"{info.host}/.s.PGSQL.{info.port}" if info.host.startswith("/") else (info.host, info.port))
-    account = f"{connection.settings_dict['USER']}:{connection.settings_dict['PASSWORD']}"
-    url = f"postgres://{account}@127.0.0.1:{proxy.port}/{connection.settings_dict['NAME']}"
-    keys = {"INTERVAL": 0.05, "OVERFLOW": "spool", "SPOOL_DIR": str(tmp_path), "EXIT_TIMEOUT": 0.5}
-    try:
-        proxy.black_hole()
-        server = serve(gunicorn(), {"TEST_POSTGRES_URL": url}, **keys)
-        server.visit(1)
-        wait_until(lambda: proxy.waiting)
-        server.visit(REQUESTS - 1)
-        server.stop()
-        assert list(tmp_path.iterdir())
-        proxy.heal()
-        server = serve(gunicorn(), {"TEST_POSTGRES_URL": url}, **keys)
-        server.visit(1)
-        wait_until(lambda: sent() == REQUESTS + 1)
-        server.stop()
-    finally:
-        proxy.close()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_process_that_never_served_starts_no_thread():
