@@ -70,6 +70,7 @@ def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str,
     assert len(queries_of(admin_client, page)) == len(with_few)
 
 
+@pytest.mark.any_vendor
 def test_at_a_hundred_thousand_requests_no_page_takes_more(admin_client: Client, few: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(LogChangeList, "window", 10_000)
     monkeypatch.setattr(address_page, "WINDOW", 10_000)
