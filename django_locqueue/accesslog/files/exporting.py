@@ -14,13 +14,14 @@ from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.files import combined
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import first_address, network_prefix
+from django_locqueue.accesslog.visible import visible
 
 PAGE = 2_000  # rows in a query
 
 PLACE = ("country_code", "country", "province", "city", "district", "isp")
 REQUEST = ("method", "host", "path", "query", "action", "route", "status", "duration_ms", "bytes")
 CLIENT = ("is_bot", "user_agent", "referer", "visitor")
-FIELDS = ("time", "ip", *PLACE, "user", *REQUEST, *CLIENT, "streaming", "weight")
+FIELDS = ("time", "ip", *PLACE, "user", *REQUEST, *CLIENT, "streaming", "weight", "request_id")
 
 # A cell that begins so is a formula to a spreadsheet, though a visitor wrote it.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -65,7 +66,10 @@ def to_jsonl(pages: Iterator[Page], address: Address) -> Iterator[str]:
 
 
 def to_csv(pages: Iterator[Page], address: Address) -> Iterator[str]:
-    """Yield a line of names, and one a row. What a spreadsheet would take for a formula has an apostrophe in front."""
+    """Yield a line of names, and one a row. What a spreadsheet would take for a formula has an apostrophe in front.
+
+    Control characters are written out: no line of the log is two of the file.
+    """
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, FIELDS)
     writer.writeheader()
@@ -95,7 +99,8 @@ def _records(page: Page, address: Address) -> Iterator[dict[str, Any]]:
             "ip": row.ip and address(row.ip),
             **{name: getattr(place, name) for name in PLACE},
             "user": row.user_id,
-            **{name: getattr(row, name) for name in FIELDS[FIELDS.index("user") + 1 :]},
+            **{name: getattr(row, name) for name in (*REQUEST, *CLIENT, "streaming", "weight")},
+            "request_id": row.hit_id,
         }
 
 
@@ -104,4 +109,6 @@ def _iso(time: datetime.datetime) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+    if not isinstance(value, str):
+        return value
+    return visible(f"'{value}" if value.startswith(FORMULAS) else value)

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from django_locqueue.accesslog.admin import export
+from django_locqueue.accesslog.files import exporting
 from tests.accesslog.pages.rows import EXPORT, entry, minutes_ago
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ def test_it_has_the_rows_of_the_filtered_list_in_its_order(admin_client: Client)
 
 
 def test_all_rows_come_once_though_they_are_read_in_parts(admin_client: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(exporting, "PAGE", 2)
     moment = minutes_ago(1)
     paths = [entry(time=moment).path for _ in range(5)]
     assert [line["path"] for line in exported(admin_client)] == paths[::-1]
@@ -44,7 +45,7 @@ def test_all_rows_come_once_though_they_are_read_in_parts(admin_client: Client, 
 
 def test_it_ends_at_its_bound(admin_client: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr(export, "MOST_ROWS", 3)
-    monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(exporting, "PAGE", 2)
     for _ in range(5):
         entry()
     assert len(exported(admin_client)) == 3
@@ -59,7 +60,7 @@ def test_addresses_are_masked_as_on_the_page(person: Any) -> None:
 def test_no_cell_is_a_formula(admin_client: Client, text: str) -> None:
     entry(path=text, user_agent=text, referer=text, location_id=None)
     [line] = exported(admin_client)
-    assert all(line[name].startswith("'") for name in ("path", "user_agent", "referrer"))
+    assert all(line[name].startswith("'") for name in ("path", "user_agent", "referer"))
 
 
 def test_a_line_break_is_written_out(admin_client: Client) -> None:
