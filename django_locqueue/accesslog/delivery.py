@@ -24,7 +24,7 @@ async def adeliver(hits: Sequence[Hit]) -> None:
     """Enqueue the hits on an event loop, where no transaction can be open; only ``BACKEND = "sync"`` does."""
     from django_locqueue.accesslog.tasks import record_hits
 
-    await record_hits.aenqueue([hit.to_json() for hit in hits])
+    await record_hits.aenqueue(private_hits=[hit.to_json() for hit in hits])
 
 
 def deliver_loss(**loss: Any) -> None:
@@ -42,7 +42,7 @@ def enqueue_hits(hits: Sequence[Hit]) -> None:
     from django_locqueue.accesslog.tasks import record_hits
 
     with savepoints():
-        record_hits.enqueue([hit.to_json() for hit in hits])
+        record_hits.enqueue(private_hits=[hit.to_json() for hit in hits])
 
 
 def log_hits(hits: Sequence[Hit]) -> None:

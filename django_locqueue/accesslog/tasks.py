@@ -22,13 +22,14 @@ RECORD_PRIORITY = -10
 
 # Its arguments hold what the log holds, addresses among it: when they are stored there they are stored nowhere else.
 @task(queue_name=access_log.QUEUE_NAME, priority=RECORD_PRIORITY, max_attempts=10, keep_result=False)
-def record_hits(hits: list[Any]) -> dict[str, int]:
+def record_hits(private_hits: list[Any]) -> dict[str, int]:
     """Store a batch of ``Hit.to_json`` lists, once however often it runs; return what became of it.
 
-    ``networks``: how many are to be located. Rows, networks and their tasks are one transaction.
+    ``networks``: how many are to be located. Rows, networks and their tasks are one transaction. The argument has its
+    name so that the pages of tasks mask it: there are addresses in it.
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
-        good, bad = insert_hits(hits)
+        good, bad = insert_hits(private_hits)
         mark_stale(row.time for row in good)
         networks = request_locating({row.prefix for row in good if row.prefix is not None})
     return {"stored": len(good), "bad": bad, "networks": networks}

@@ -26,7 +26,8 @@ def needs(*modules: str) -> pytest.MarkDecorator:
 
 def sent() -> int:
     """Return how many hits are in the queue."""
-    return sum(len(task.args_kwargs["args"][0]) for task in Task.objects.filter(task_path__endswith=".record_hits"))
+    tasks = Task.objects.filter(task_path__endswith=".record_hits")
+    return sum(len(task.args_kwargs["kwargs"]["private_hits"]) for task in tasks)
 
 
 def gunicorn(*options: str) -> tuple[str, ...]:

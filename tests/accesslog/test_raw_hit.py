@@ -52,7 +52,7 @@ def test_a_response_with_enums_and_safe_strings_is_recorded_and_stops_nothing(si
         client.get(path)
     assert recorder.flush()
     assert (recorder.counts.sent, recorder.counts.refused, recorder.counts.errors) == (3, 0, 0)
-    hits = [hit for task in Task.objects.order_by("pk") for hit in payload.call_of(task.args_kwargs)[0][0]]
+    hits = [hit for task in Task.objects.order_by("pk") for hit in payload.call_of(task.args_kwargs)[1]["private_hits"]]
     assert [(hit[6], hit[7], hit[9]) for hit in hits] == [
         ("/page/", "news", 200),
         ("/odd/", "news", 404),

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from django_locqueue.accesslog.delivery import enqueue_hits
+from django_locqueue.models import Task
+from tests.accesslog.conftest import a_hit
 from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, shown
 
 pytestmark = pytest.mark.django_db
@@ -52,3 +55,12 @@ def test_a_network_that_is_an_address_is_hidden_too(viewer: Client, settings: An
 def test_buttons_are_for_those_who_may_press_them(viewer: Client, person: Any) -> None:
     assert "Export CSV" not in html_of(viewer, LIST)
     assert "Export CSV" in html_of(person(LOG, CSV), LIST)
+
+
+@pytest.mark.parametrize("hits", [1, 500])  # the latter's arguments are cut
+def test_a_task_that_holds_hits_shows_none_of_their_addresses(person: Any, hits: int) -> None:
+    enqueue_hits([a_hit(ip="49.65.250.135")] * hits)
+    task = Task.objects.get()
+    viewer = person("view_task")
+    for page in (f"/admin/locqueue/task/{task.pk}/change/", "/admin/locqueue/pendingtask/"):
+        assert "49.65.250.135" not in viewer.get(page).content.decode()

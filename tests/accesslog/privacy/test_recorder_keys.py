@@ -74,7 +74,7 @@ def test_all_processes_of_a_server_recognise_a_visitor_and_none_tells_the_addres
     finally:
         server.end()
     tasks = [task.args_kwargs for task in Task.objects.filter(task_path__endswith=".record_hits")]
-    hits = [Hit.from_json(fields) for task in tasks for fields in task["args"][0]]
+    hits = [Hit.from_json(fields) for task in tasks for fields in task["kwargs"]["private_hits"]]
     assert len({(hit.ip, hit.visitor) for hit in hits}) == 1
     assert ip_address(hits[0].ip) in NETWORK
     assert all("127.0.0.1" not in hit for hit in hits)
