@@ -22,7 +22,7 @@ from django_locqueue.backend_options import (
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, dropped_result, hooks_of
 from django_locqueue.models import State
-from django_locqueue.models.task import KEY_LENGTH, NAME_LENGTH, PATH_LENGTH
+from django_locqueue.models.task import KEY_LENGTH, PATH_LENGTH, queue_name_problem
 from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import PendingLimit, admit, give_back, pending_limits
 from django_locqueue.policies import payload, retry
@@ -107,9 +107,8 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
 
     def validate_task(self, task: Any) -> None:
         """Raise ``InvalidTask`` for a definition that cannot be stored or run, saying why."""
-        name = task.queue_name
-        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-            raise compat.InvalidTask(f"queue_name must be 1 to {NAME_LENGTH} printable characters, got {name!r}.")
+        if problem := queue_name_problem(task.queue_name):
+            raise compat.InvalidTask(f"queue_name {problem}")
         priority, least, most = task.priority, compat.TASK_MIN_PRIORITY, compat.TASK_MAX_PRIORITY
         if not isinstance(priority, int | float) or not least <= priority <= most or int(priority) != priority:
             raise compat.InvalidTask(f"priority must be a whole number from {least} to {most}, got {priority!r}.")

@@ -4,14 +4,14 @@ import inspect
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
 from django.core import checks
 from django.utils import timezone
 
-from django_locqueue import compat
+from django_locqueue import clock, compat
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition
 from django_locqueue.hooks import check_hooks
@@ -50,8 +50,18 @@ def time_problem(run_after: Any) -> str | None:
     if run_after is None or (
         isinstance(run_after, datetime) and not (settings.USE_TZ and timezone.is_naive(run_after))
     ):
-        return None
+        return None if run_after is None else _bounds_problem(run_after)
     return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
+
+
+def _bounds_problem(run_after: datetime) -> str | None:
+    """What is in no year that Python knows, in UTC: the driver fails at it, perhaps after the row is stored."""
+    try:
+        if timezone.is_aware(run_after):
+            clock.storable(run_after.astimezone(UTC))
+    except OverflowError:
+        return f"run_after must be in the years 1 to 9999 of UTC too, got {run_after!r}."
+    return None
 
 
 def validate_options(task: TaskDefinition) -> None:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django_locqueue import clock
+from django_locqueue.models.task import queue_name_problem
 from django_locqueue.store import get_store
 
 
@@ -13,8 +14,10 @@ def pause(
 
     Running tasks finish; new ones are accepted and wait. ``by`` and ``reason`` are shown on the pages. ``backend``: the
     alias in ``TASKS`` whose database holds the queue; None: the first of ours. False: it is paused already, and
-    nothing changed. Raises ValueError for a time that has passed.
+    nothing changed. Raises ValueError for a time that has passed, and for what can be no queue's name.
     """
+    if problem := queue_name_problem(name):
+        raise ValueError(f"The name of a queue {problem}")
     store = get_store(backend)
     if until is not None and clock.storable(until) <= (now := store.now()):
         raise ValueError(f"until must be in the future; it is {until}, and the database's time is {now}.")

@@ -16,6 +16,13 @@ PATH_LENGTH = 255
 KEY_LENGTH = 255  # of what a task is unique or limited by
 
 
+def queue_name_problem(name: Any) -> str | None:
+    """Return in words why this can be no queue's name; None if it can."""
+    if isinstance(name, str) and 1 <= len(name) <= NAME_LENGTH and name.isprintable():
+        return None
+    return f"must be 1 to {NAME_LENGTH} printable characters, got {name!r}."
+
+
 def worker_names(worker_ids: str) -> list[str]:
     """Return the names in a ``worker_ids`` column, or in its end: the first attempt's first."""
     # Not splitlines(), to which a dozen more characters end a line.

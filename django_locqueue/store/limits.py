@@ -152,7 +152,8 @@ class Limiting(LimitKeeping, LineReading, Serving):
             waiting = self.waiting_in(line, most + 1, now=now)
             if not waiting:
                 return Turn()
-            terms = load_terms(waiting[0].terms)
+            first = waiting[0]
+            terms = load_terms(first.terms)
             running = 0 if terms.concurrency is None else self.running_under(line.limit_key)
             room = most if terms.concurrency is None else min(most, terms.concurrency - running)
             if room <= 0:
@@ -166,7 +167,10 @@ class Limiting(LimitKeeping, LineReading, Serving):
                 self.change_limit(limit, next_at=open_at)
                 return Turn(wait=(open_at - rated.at).total_seconds(), closed_rate=terms.rate_key)
             if terms.chunk is not None:
+                # Meanwhile its queue may have been paused, its tasks cancelled, others have come.
                 waiting = self.waiting_in(line, terms.chunk + 1, now=now)
+                if not waiting or waiting[0].terms != first.terms:
+                    return Turn(wait=BUSY_SECONDS)
                 if (wait := _wait_for_more(waiting, terms, rated.at)) > 0:
                     return Turn(wait=wait)
                 room = terms.chunk

@@ -201,7 +201,8 @@ class Recovering(FreeingItems, Stepping):
             with self.transaction():
                 return self._rescue_one(task, max_crashes, time)
         except DatabaseError as error:
-            if self.is_transient(error):
+            # Where the connection is gone, no row can be written: each would say so, for as long as that takes.
+            if self.is_transient(error) or not self.connection.is_usable():
                 raise
             logger.exception("Task %d could not be rescued from its dead worker; trying again later.", task.pk)
             return None

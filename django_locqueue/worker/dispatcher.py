@@ -230,13 +230,16 @@ class Dispatcher(Service):
         for place, task in enumerate(late, 1):
             self._give_back(Execution(task), delay=max(place * SUSPECT_SPACING_SECONDS, least))
         if not running:
-            self._wait_until_stored({task.key for task in late})
+            self._wait_until_stored(self.ending())
         left = _without({task.key for task in late}, claimed)
         self._taken -= len(claimed) - len(left)
         return left
 
     def _wait_until_stored(self, keys: set[Key]) -> None:
-        """Let it be written that these went back, before one begins that may kill us: it would be their last death."""
+        """Let it be written how these ended or that they went back, before one begins that may kill us.
+
+        A suspect among them would be charged for it: its last death, although it has done nothing.
+        """
         deadline = time.monotonic() + SUSPECT_SECONDS
         while keys & self.ending() and time.monotonic() < deadline:
             threading.Event().wait(STORED_LOOK_SECONDS)

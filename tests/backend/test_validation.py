@@ -1,6 +1,6 @@
 """What is refused when a task is defined or called, and what is said."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 
 import pytest
 from django.test import override_settings
@@ -46,6 +46,20 @@ def test_a_time_that_is_no_aware_datetime_is_told_with_what_came(when):
     with pytest.raises(compat.InvalidTask, match="run_after must be an aware datetime, got ") as caught:
         tasks.add.using(run_after=when)
     assert repr(when) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+    ],
+)
+@pytest.mark.parametrize("use_tz", [True, False])
+def test_a_time_that_is_beyond_all_years_in_utc_is_refused(settings, use_tz, when):
+    settings.USE_TZ = use_tz
+    with pytest.raises(compat.InvalidTask, match="run_after must be in the years 1 to 9999 of UTC"):
+        tasks.add.using(run_after=when)
 
 
 @override_settings(USE_TZ=False)

@@ -24,3 +24,10 @@ def test_a_command_stops_a_task_in_another_process_and_nothing_else(run_fast_wor
     canary = tasks.add.enqueue(1)
     wait_until(lambda: row(canary).state == State.SUCCESSFUL)
     assert ledger.lines == ["start"]
+
+
+def test_the_command_says_what_it_has_cancelled_and_nothing_else(start_process):
+    result = tasks.add.enqueue(1)
+    command = start_process("queue_cancel", result.id)
+    assert command.wait() == 0
+    assert command.lines == [f"Cancelled task #{result.id}."]

@@ -241,6 +241,23 @@ def test_a_chunk_that_has_waited_is_given_as_it_is(store: Store, owner: Owner):
     assert len(chunk.members) == 2
 
 
+@pytest.mark.parametrize("then", [blocked, lambda **terms: None])
+def test_a_chunk_whose_line_changes_under_the_look_waits_for_the_next(
+    store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch, then: Callable[..., Any]
+):
+    blocked_many(3, rate=("api", 100, 1.0), chunk=(3, 0.0), run_after=NOW)
+    look = store.waiting_in
+    looks = iter([look, lambda *args, **options: _gone_and_then()])
+
+    def _gone_and_then() -> Any:
+        Task.objects.update(state="cancelled")
+        then(rate=("api", 100, 1.0), chunk=(2, 0.0), run_after=NOW)
+        return look(Line("default", "r:api"), 9, now=NOW)
+
+    monkeypatch.setattr(store, "waiting_in", lambda *args, **options: next(looks, look)(*args, **options))
+    assert store.claim_limited(owner, 1, now=NOW).chunks == []
+
+
 def test_a_chunk_costs_one_place(store: Store, owner: Owner):
     blocked_many(9, chunk=(3, 1.0))
     assert [len(chunk.members) for chunk in store.claim_limited(owner, 2, now=NOW).chunks] == [3, 3]

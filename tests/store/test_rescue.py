@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Task, Worker
@@ -314,6 +314,25 @@ def test_a_row_that_cannot_be_rescued_does_not_hold_up_the_others(store: Store, 
         assert rescue(store) == [second, third]
     assert state(unlucky) == "running"
     assert rescue(store) == [unlucky]
+
+
+def test_a_database_that_goes_away_ends_the_sweep_at_the_first_row(
+    store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch
+):
+    for _ in range(3):
+        running(store, owner)
+    store.stop_worker(owner.id, now=NOW)
+    tried = []
+
+    def go_away(task: Task, *args: Any) -> None:
+        tried.append(task.pk)
+        monkeypatch.setattr(connection, "is_usable", lambda: False)
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(store, "_rescue_one", go_away)
+    with pytest.raises(OperationalError):
+        rescue(store)
+    assert len(tried) == 1
 
 
 @pytest.mark.parametrize(

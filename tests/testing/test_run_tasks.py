@@ -1,7 +1,7 @@
 """``run_tasks``: a worker's work on the thread of a test, within its transaction."""
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -186,6 +186,11 @@ def test_delayed_runs_a_snoozed_task_again():
     assert [run.outcome for run in run_tasks(delayed=True)] == ["snoozed", "successful"]
     result.refresh()
     assert result.return_value == "awake"
+
+
+def test_delayed_leaves_what_is_put_off_for_ever():
+    sample_tasks.note.using(run_after=datetime.max.replace(tzinfo=UTC)).enqueue("never")
+    assert run_tasks(delayed=True) == []
 
 
 def test_after_delayed_the_clock_is_where_it_was():

@@ -42,6 +42,23 @@ def test_a_suspect_begins_when_it_is_stored_that_others_went_back(stage):
     assert (busy, stage.pool.busy) == ([0, 0, 0], 1)
 
 
+def test_a_suspect_begins_when_the_end_of_the_one_before_is_stored(stage):
+    stage.executor.gate.set()
+    stage.store.ready = suspects(1)
+    stage.dispatcher.run_once()
+    assert stage.pool.wait_idle(10)
+    looks = []
+
+    def ending():  # as of an acker that still has the outcome of the first
+        looks.append(stage.pool.ended)
+        return {claimed(1).key} if len(looks) < 3 else set()
+
+    stage.dispatcher.ending = ending
+    stage.store.ready = suspects(2)
+    stage.dispatcher.run_once()
+    assert looks == [1, 1, 1]
+
+
 def test_a_suspect_that_meets_one_which_runs_for_long_comes_back_after_as_long_again(stage, monkeypatch):
     stage.store.ready = suspects(1)
     stage.dispatcher.run_once()

@@ -11,7 +11,7 @@ from django_locqueue.management import person
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.until import until
 from django_locqueue.models import Queue, Task
-from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.models.task import queue_name_problem
 from django_locqueue.store import Store
 
 
@@ -28,8 +28,8 @@ class Command(QueueCommand):
 
     def change(self, store: Store, **options: Any) -> None:
         name, until = options["name"], options["until"]
-        if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-            raise CommandError(f"A queue's name has 1 to {NAME_LENGTH} printable characters, got {name!r}.")
+        if problem := queue_name_problem(name):
+            raise CommandError(f"The name of a queue {problem}")
         now = store.now()
         end = now + until if isinstance(until, timedelta) else until and clock.storable(until)
         if end is not None and end <= now:

@@ -17,7 +17,7 @@ from django.db import Error, InterfaceError, OperationalError, connections
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
-from django_locqueue.management import banner
+from django_locqueue.management import banner, framework_log
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
@@ -241,12 +241,7 @@ class Command(BaseCommand):
         logger.addHandler(handler)
         logger.setLevel(LEVELS[verbosity])
         undo.callback(logger.removeHandler, handler)
-        framework = logging.getLogger(compat.LOGGER_NAME)
-        if not framework.handlers and framework.level == logging.NOTSET:
-            # The project has said nothing of it, so Django or Python would tell each start and end, and each
-            # failure's traceback, a second time in the framework's words.
-            framework.setLevel(logging.CRITICAL)
-            undo.callback(framework.setLevel, logging.NOTSET)
+        undo.enter_context(framework_log.left_out())
 
 
 class _Line(logging.Formatter):
