@@ -136,3 +136,9 @@ def test_a_queue_is_paused_and_resumed_from_code():
 def test_from_code_too_a_time_that_has_passed_is_refused():
     with pytest.raises(ValueError, match="until must be in the future"):
         queues.pause("mail", until=datetime(2020, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\0", "\ud800", "x" * 129, None])
+def test_from_code_too_a_name_that_no_queue_can_have_is_refused(name):
+    with pytest.raises(ValueError, match="must be 1 to 128 printable characters"):
+        queues.pause(name)
