@@ -10,4 +10,7 @@ class LocQueueConfig(AppConfig):
 
     def ready(self) -> None:
         from django_locqueue import checks  # noqa: F401 - registers the system checks
+        from django_locqueue.observability import framework_log
         from django_locqueue.scheduler import checks as scheduler_checks  # noqa: F401
+
+        framework_log.install()

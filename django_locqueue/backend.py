@@ -19,6 +19,7 @@ from django_locqueue.backend_options import (
     time_problem,
     validate_options,
 )
+from django_locqueue.conf import place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, dropped_result, hooks_of
 from django_locqueue.models import State
@@ -109,6 +110,11 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         """Raise ``InvalidTask`` for a definition that cannot be stored or run, saying why."""
         if problem := queue_name_problem(task.queue_name):
             raise compat.InvalidTask(f"queue_name {problem}")
+        if self.queues and task.queue_name not in self.queues:
+            raise compat.InvalidTask(
+                f"{place('TASKS', self.alias, 'QUEUES')} allows {', '.join(sorted(self.queues))}, and "
+                f"{task.queue_name!r} is not among them. Add it, or write [] for any."
+            )
         priority, least, most = task.priority, compat.TASK_MIN_PRIORITY, compat.TASK_MAX_PRIORITY
         if not isinstance(priority, int | float) or not least <= priority <= most or int(priority) != priority:
             raise compat.InvalidTask(f"priority must be a whole number from {least} to {most}, got {priority!r}.")

@@ -18,6 +18,7 @@ from django_locqueue.worker.threads import ThreadRange
 
 ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
+SQLITE_OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL"}
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
 
@@ -150,6 +151,21 @@ def check_middleware(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.
             hint=f'Add "{ACCESS_LOG}" to INSTALLED_APPS and run migrate, or leave the middleware out.',
             id="locqueue.E008",
         )
+
+
+@checks.register
+def check_sqlite(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    """With Django's defaults a transaction that reads first fails at its first write while another writes."""
+    for alias in sorted({backend.database for backend in our_backends() if _database_exists(backend)}):
+        settings_dict = connections[alias].settings_dict
+        options = settings_dict.get("OPTIONS") or {}
+        if settings_dict["ENGINE"].endswith(".sqlite3") and options.get("transaction_mode") != "IMMEDIATE":
+            yield checks.Warning(
+                f"The queue is in the SQLite database {alias!r}, whose transactions do not begin with the write lock: "
+                'tasks and requests will meet "database is locked".',
+                hint=f"Set {place('DATABASES', alias, 'OPTIONS')} to {SQLITE_OPTIONS}.",
+                id="locqueue.W006",
+            )
 
 
 def _database_exists(backend: LocQueueBackend) -> bool:

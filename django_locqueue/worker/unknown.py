@@ -42,7 +42,7 @@ class UnknownPaths:
             self._found[path] = (present + REMEMBERED_SECONDS, str(error))
             if present >= self._logged.get(path, 0.0):
                 self._logged[path] = present + LOGGED_SECONDS
-                logger.warning("%s Its tasks are put back: another worker may know it.", error)
+                logger.warning("%s. Its tasks are put back: another worker may know it.", str(error).rstrip("."))
             raise
 
     def outcome(self, store: Store, claimed: Claimed, error: UnknownTask) -> Outcome:

@@ -4,8 +4,10 @@ import pytest
 from django.core import checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.db import connection, connections
 
 from django_locqueue import compat, conf, task
+from django_locqueue.checks import check_sqlite
 from tests import tasks
 
 OURS = "django_locqueue.backend.LocQueueBackend"
@@ -312,3 +314,10 @@ def test_each_backend_is_checked_once(settings):
 @pytest.mark.parametrize("value", ["no", 0, None])
 def test_listen_must_be_true_or_false(with_settings, value):
     assert repr(value) in with_settings({"WORKER": {"LISTEN": value}})["locqueue.E019"].msg
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, ["W006"]), ({"transaction_mode": "IMMEDIATE"}, [])])
+def test_sqlite_with_djangos_defaults_is_told(monkeypatch, options, expected):
+    told = {**connection.settings_dict, "ENGINE": "django.db.backends.sqlite3", "OPTIONS": options}
+    monkeypatch.setattr(connections["default"], "settings_dict", told)
+    assert [message.id.removeprefix("locqueue.") for message in check_sqlite()] == expected

@@ -210,3 +210,11 @@ def test_without_queues_in_the_settings_only_the_default_queue_is_allowed():
     # Django's rule: QUEUES is ["default"] unless it says otherwise; an empty list allows any name.
     with pytest.raises(compat.InvalidTask):
         define(queue_name="mail")
+
+
+def test_a_queue_that_the_settings_do_not_allow_is_told_with_those_that_they_do(settings):
+    settings.TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend", "QUEUES": ["mail", "default"]}}
+    with pytest.raises(compat.InvalidTask) as refused:
+        tasks.add.using(queue_name="reports")
+    said = 'TASKS["default"]["QUEUES"] allows default, mail, and \'reports\' is not among them. Add it, or write [] for any.'
+    assert str(refused.value) == said
