@@ -7,6 +7,8 @@ from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH, Task
 
+TASK_INDEX = "locqueue_taskattempt_task"
+
 
 class TaskAttempt(models.Model):
     """What a try left that did not succeed: when, where, and the traceback. A successful try leaves none."""
@@ -19,7 +21,12 @@ class TaskAttempt(models.Model):
     id = models.BigAutoField(primary_key=True)
     # Without a constraint: prune deletes attempts and tasks in batches of its own.
     task = models.ForeignKey(
-        Task, verbose_name=_("task"), on_delete=models.CASCADE, db_constraint=False, related_name="attempts"
+        Task,
+        verbose_name=_("task"),
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        db_index=False,  # it has one below, by a name that a statement can say
+        related_name="attempts",
     )
     number = models.PositiveIntegerField(_("number"))
     outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome)
@@ -36,6 +43,7 @@ class TaskAttempt(models.Model):
         verbose_name = _("attempt")
         verbose_name_plural = _("attempts")
         default_permissions = ()
+        indexes = [models.Index(fields=["task"], name=TASK_INDEX)]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of #{self.task_id}"

@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any
 
 from django.db import Error
-from django.db.models import QuerySet
 
 from django_locqueue import clock
-from django_locqueue.models import State
+from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Mark, Owner
 from django_locqueue.store.store import Store
@@ -85,15 +84,12 @@ class MySQLStore(Store):
         rows = self.tasks.filter(unique_lock__in=list(locks)).values_list("pk", "unique_lock")
         return {pk: lock for pk, lock in rows if lock is not None}
 
-    def _delete_rows(self, rows: QuerySet[Any]) -> int:
-        # By their keys: of a small table it would rather read every row, and wait for those that others have locked.
-        ids = list(rows.values_list("pk", flat=True))
-        if not ids:
-            return 0
+    def _delete_by(self, model: type[Task] | type[TaskAttempt], column: str, ids: list[int], index: str) -> int:
+        # Of a small table it would rather read every row, and wait for those that others have locked.
         with self.connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(ids))
             cursor.execute(
-                f"DELETE t FROM {rows.model._meta.db_table} AS t FORCE INDEX (PRIMARY) WHERE t.id IN ({marks})", ids
+                f"DELETE t FROM {model._meta.db_table} AS t FORCE INDEX ({index}) WHERE t.{column} IN ({marks})", ids
             )
             return int(cursor.rowcount)
 

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, UniqueItem, Worker, turn, turn_of
+from django_locqueue.models.attempt import TASK_INDEX
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import WorkerQuerySet
 from django_locqueue.policies import retry
@@ -297,13 +298,14 @@ class Recovering(FreeingItems, Stepping):
     def _delete(self, ids: list[int]) -> int:
         if not ids:
             return 0
-        self._delete_rows(TaskAttempt.objects.using(self.alias).filter(task_id__in=ids))
+        self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
         UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
-        return self._delete_rows(self.tasks.filter(pk__in=ids))
+        return self._delete_by(Task, "id", ids, "PRIMARY")
 
-    def _delete_rows(self, rows: QuerySet[Any]) -> int:
-        return rows._raw_delete(self.alias)
+    def _delete_by(self, model: type[Task] | type[TaskAttempt], column: str, ids: list[int], index: str) -> int:
+        """Delete the rows whose column is among the ids. ``index``: of the column."""
+        return model.objects.using(self.alias).filter(**{f"{column}__in": ids})._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
         """Lock the rows that nobody else holds; another worker takes the rest."""

@@ -233,6 +233,9 @@ class Command(BaseCommand):
 
     def _set_up_logging(self, verbosity: int, undo: ExitStack) -> None:
         """Respect the project's LOGGING: add a handler only where nobody would hear us."""
+        # A task may close the standard streams. A line that cannot be written must not end the thread that writes it.
+        undo.callback(setattr, logging, "raiseExceptions", logging.raiseExceptions)
+        logging.raiseExceptions = False
         logger = logging.getLogger("django_locqueue")
         if logger.hasHandlers():
             return
