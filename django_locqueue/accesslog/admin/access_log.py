@@ -1,5 +1,6 @@
 """The list of requests, and the page of one."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +26,7 @@ from django_locqueue.accesslog.admin.place_filters import CountryFilter, Operato
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
+from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.models import AccessLog
 
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
@@ -100,6 +102,9 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         return [name for _part, fields in self.parts for name in allowed_columns(fields, request)]
+
+    def mark_stale(self, rows: Iterable[AccessLog]) -> None:
+        mark_stale(row.time for row in rows)  # the counts hold addresses, too
 
     # -- pages
 

@@ -1,5 +1,6 @@
 """The list of networks and where they are."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -7,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.filters import PrecisionFilter
 from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
+from django_locqueue.accesslog.analytics.stale import mark_visits_from
 from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
@@ -21,6 +23,9 @@ class LocationAdmin(ReadOnlyAdmin):
     sortable_by = ()
     search_fields = ("prefix__startswith",)
     search_help_text = _("The beginning of a network, such as 49.65.")
+
+    def mark_stale(self, rows: Iterable[Location]) -> None:
+        mark_visits_from(row.pk for row in rows)
 
     @admin.display(description=_("Location (estimated)"))
     def place(self, row: Location) -> str:
