@@ -18,7 +18,6 @@ from django_locqueue.accesslog.admin.analytics import analytics_page
 from django_locqueue.accesslog.admin.around import around_request
 from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
-from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.export import csv_response
 from django_locqueue.accesslog.admin.not_logged import not_logged
 from django_locqueue.accesslog.admin.numbers import whole
@@ -118,7 +117,6 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
                 "export_url": export_url,
                 "window_text": whole(LogChangeList.window),
                 "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
-                **data_note(),
                 **not_logged(),
                 **(extra_context or {}),
             },

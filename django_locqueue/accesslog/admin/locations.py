@@ -16,6 +16,8 @@ from django_locqueue.admin import moments
 
 @admin.register(Location)
 class LocationAdmin(ReadOnlyAdmin):
+    change_list_template = "admin/locqueue_accesslog/location_list.html"
+    change_form_template = "admin/locqueue_accesslog/location_page.html"
     list_display = ("prefix", "state", "place", "isp", "provider", "area", "looked_up")
     list_filter = ("state", PrecisionFilter)
     lookups = frozenset({"state__exact", "precision__exact"})

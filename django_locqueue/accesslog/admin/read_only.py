@@ -10,6 +10,7 @@ from django.db import router, transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 
@@ -53,7 +54,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def on_our_page(self, request: HttpRequest, context: dict[str, Any] | None) -> dict[str, Any]:
         strip = Strip(request, self.admin_site, self.opts.label_lower)
-        return {"title": self.opts.verbose_name_plural, "lq": strip, **(context or {})}
+        return {"title": self.opts.verbose_name_plural, "lq": strip, **data_note(), **(context or {})}
 
     def mark_stale(self, rows: Iterable[Any]) -> None:
         """Have the hours counted again that change with the deletion of these rows."""
