@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
 from django.utils.translation import gettext_lazy as _
@@ -96,11 +96,11 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return allowed_columns(self.list_display, request)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return [(name, {"fields": allowed_columns(fields, request)}) for name, fields in self.parts]
+    def get_fieldsets(self, request: HttpRequest, obj: AccessLog | None = None) -> Any:
+        return [(name, {"fields": allowed_columns(fields, request, obj)}) for name, fields in self.parts]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        return [name for _part, fields in self.parts for name in allowed_columns(fields, request)]
+    def get_readonly_fields(self, request: HttpRequest, obj: AccessLog | None = None) -> list[Any]:
+        return [name for _part, fields in self.parts for name in allowed_columns(fields, request, obj)]
 
     def mark_stale(self, rows: Iterable[AccessLog]) -> None:
         mark_stale(row.time for row in rows)  # the counts hold addresses, too

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.filters import PrecisionFilter
 from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
+from django_locqueue.accesslog.admin.shown import BEYOND_MASK, may_see_full_ip
 from django_locqueue.accesslog.analytics.stale import mark_visits_from
 from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.visible import visible
@@ -25,6 +28,11 @@ class LocationAdmin(ReadOnlyAdmin):
     sortable_by = ()
     search_fields = ("prefix__startswith",)
     search_help_text = _("The beginning of a network, such as 49.65.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Location]:
+        rows = super().get_queryset(request)
+        # Hidden, not masked: a row is found by its beginning, and its page's address and name tell the network.
+        return rows if may_see_full_ip(request) else rows.exclude(prefix__regex=BEYOND_MASK)
 
     def mark_stale(self, rows: Iterable[Location]) -> None:
         mark_visits_from(row.pk for row in rows)
