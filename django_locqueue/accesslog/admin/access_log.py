@@ -1,11 +1,12 @@
 """The list of requests, and the page of one."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +18,6 @@ from django_locqueue.accesslog.admin.analytics import analytics_page
 from django_locqueue.accesslog.admin.around import around_request
 from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
-from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.export import csv_response
 from django_locqueue.accesslog.admin.not_logged import not_logged
 from django_locqueue.accesslog.admin.numbers import whole
@@ -25,6 +25,7 @@ from django_locqueue.accesslog.admin.place_filters import CountryFilter, Operato
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
+from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.models import AccessLog
 
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
@@ -95,11 +96,14 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return allowed_columns(self.list_display, request)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return [(name, {"fields": allowed_columns(fields, request)}) for name, fields in self.parts]
+    def get_fieldsets(self, request: HttpRequest, obj: AccessLog | None = None) -> Any:
+        return [(name, {"fields": allowed_columns(fields, request, obj)}) for name, fields in self.parts]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        return [name for _part, fields in self.parts for name in allowed_columns(fields, request)]
+    def get_readonly_fields(self, request: HttpRequest, obj: AccessLog | None = None) -> list[Any]:
+        return [name for _part, fields in self.parts for name in allowed_columns(fields, request, obj)]
+
+    def mark_stale(self, rows: Iterable[AccessLog]) -> None:
+        mark_stale(row.time for row in rows)  # the counts hold addresses, too
 
     # -- pages
 
@@ -113,7 +117,6 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
                 "export_url": export_url,
                 "window_text": whole(LogChangeList.window),
                 "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
-                **data_note(),
                 **not_logged(),
                 **(extra_context or {}),
             },

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django_locqueue.accesslog.admin.changelist import NEWEST, WINDOW, bound_of
 from django_locqueue.accesslog.admin.charts import Chart, Column, Rank, Ranking, bar_chart
 from django_locqueue.accesslog.admin.columns import place_text
+from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
@@ -71,6 +72,7 @@ def address_page(model_admin: Any, request: HttpRequest, ip: str) -> Any:
             "most": whole(MOST_ROWS),
             "chart": hours_chart(rows, timezone.now()),
             "rankings": rankings(rows, f"{list_url}?{urlencode({'q': address})}"),
+            **data_note(),
             "lq": Strip(request, site, model_admin.opts.label_lower),
         },
     )

@@ -50,7 +50,6 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
     period = Period.last(asked.hours, now)
     bots, compare = asked.bots == "yes", asked.compare == "yes"
     found = reading.overview(period, now, bots=bots, compare=compare)
-    before = reading.overview(period.before, now, bots=bots, compare=False).hours if compare else None
     links = LogLinks(model_admin.admin_site, period.start, period.end, bots=bots)
     request.current_app = model_admin.admin_site.name
     return TemplateResponse(
@@ -71,7 +70,7 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
             "bots_url": asked.link(bots="no" if bots else "yes"),
             "with_bots": bots,
             "cards": cards(found, links),
-            "chart": hours_chart(found.hours, before, now, links),
+            "chart": hours_chart(found.hours, found.hours_before, now, links),
             "has_requests": found.totals.everything > 0,
             "rankings": Rankings(request, model_admin, asked, period, links),
             **data_note(),

@@ -45,7 +45,7 @@ def around_request(admin_site: Any, request: HttpRequest, row: AccessLog) -> dic
 
 
 def _same_day(admin_site: Any, request: HttpRequest, row: AccessLog) -> dict[str, Any]:
-    if row.ip is None or row.prefix is None or not may_see_network(request):
+    if row.ip is None or row.prefix is None or not may_see_network(request, row.prefix):
         return {}
     full = may_see_full_ip(request)
     midnight = local(timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -114,9 +114,13 @@ def address_url(admin_site: Any, ip: str) -> str:
     return reverse("admin:locqueue_accesslog_address", args=[ip], current_app=admin_site.name)
 
 
-def allowed_columns(columns: Sequence[str], request: HttpRequest) -> list[str]:
-    """Return the columns with the masked address in place of the full one, for those who may not see it."""
+def allowed_columns(columns: Sequence[str], request: HttpRequest, row: AccessLog | None = None) -> list[str]:
+    """Return the columns with the masked address in place of the full one, for those who may not see it.
+
+    ``row``: the one that is shown; without it no network is.
+    """
     if may_see_full_ip(request):
         return list(columns)
     shown = ["masked_address" if column == "address" else column for column in columns]
-    return [column for column in shown if column != "network" or may_see_network(request)]
+    prefix = (row and row.prefix) or ""
+    return [column for column in shown if column != "network" or may_see_network(request, prefix)]

@@ -24,6 +24,7 @@ def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpRespons
         rows = model_admin.get_changelist_instance(request).queryset
     except IncorrectLookupParameters as error:
         raise BadRequest(f"This filter cannot be used: {error}") from error
+    rows = rows.prefetch_related(None)  # the list's; what is written is read by the page
     lines = exporting.to_csv(_pages(rows), str if may_see_full_ip(request) else masked)
     return StreamingHttpResponse(
         chain((BYTE_ORDER_MARK,), lines),

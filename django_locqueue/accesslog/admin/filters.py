@@ -193,6 +193,8 @@ def moment_of(text: str) -> datetime.datetime:
     """
     try:
         moment = datetime.datetime.fromisoformat(text)
+        if moment.year in (datetime.MINYEAR, datetime.MAXYEAR):
+            raise ValueError("in another time zone it may be in no year")
         if timezone.is_aware(moment) == settings.USE_TZ:
             return moment
         return timezone.make_aware(moment) if settings.USE_TZ else timezone.make_naive(moment)

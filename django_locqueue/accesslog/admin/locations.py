@@ -1,12 +1,17 @@
 """The list of networks and where they are."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.admin.filters import PrecisionFilter
 from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
+from django_locqueue.accesslog.admin.shown import BEYOND_MASK, may_see_full_ip
+from django_locqueue.accesslog.analytics.stale import mark_visits_from
 from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
@@ -14,6 +19,8 @@ from django_locqueue.admin import moments
 
 @admin.register(Location)
 class LocationAdmin(ReadOnlyAdmin):
+    change_list_template = "admin/locqueue_accesslog/location_list.html"
+    change_form_template = "admin/locqueue_accesslog/location_page.html"
     list_display = ("prefix", "state", "place", "isp", "provider", "area", "looked_up")
     list_filter = ("state", PrecisionFilter)
     lookups = frozenset({"state__exact", "precision__exact"})
@@ -21,6 +28,14 @@ class LocationAdmin(ReadOnlyAdmin):
     sortable_by = ()
     search_fields = ("prefix__startswith",)
     search_help_text = _("The beginning of a network, such as 49.65.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Location]:
+        rows = super().get_queryset(request)
+        # Hidden, not masked: a row is found by its beginning, and its page's address and name tell the network.
+        return rows if may_see_full_ip(request) else rows.exclude(prefix__regex=BEYOND_MASK)
+
+    def mark_stale(self, rows: Iterable[Location]) -> None:
+        mark_visits_from(row.pk for row in rows)
 
     @admin.display(description=_("Location (estimated)"))
     def place(self, row: Location) -> str:

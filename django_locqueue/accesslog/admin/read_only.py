@@ -1,13 +1,16 @@
 """What the lists of the access log have in common: to read and to delete, not to change."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
+from django.db import router, transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 
@@ -51,7 +54,20 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def on_our_page(self, request: HttpRequest, context: dict[str, Any] | None) -> dict[str, Any]:
         strip = Strip(request, self.admin_site, self.opts.label_lower)
-        return {"title": self.opts.verbose_name_plural, "lq": strip, **(context or {})}
+        return {"title": self.opts.verbose_name_plural, "lq": strip, **data_note(), **(context or {})}
+
+    def mark_stale(self, rows: Iterable[Any]) -> None:
+        """Have the hours counted again that change with the deletion of these rows."""
+
+    def delete_model(self, request: HttpRequest, obj: Model) -> None:
+        with transaction.atomic(using=router.db_for_write(self.model)):
+            self.mark_stale([obj])
+            super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        with transaction.atomic(using=router.db_for_write(self.model)):
+            self.mark_stale(queryset)
+            super().delete_queryset(request, queryset)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
         # Only what is ticked, which is a page at most: "select all" could mean millions, and deleting loads each.

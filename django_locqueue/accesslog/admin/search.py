@@ -40,11 +40,12 @@ def search(rows: QuerySet[AccessLog], term: str, request: Any) -> QuerySet[Acces
     except ValueError:
         if "/" not in term:
             return _of_user(rows, term)
-        return rows.filter(location_id=term) if may_see_network(request) else rows.none()
-    if not may_see_network(request):
+        return rows.filter(location_id=term) if may_see_network(request, term) else rows.none()
+    prefix = network_prefix(term, access_log.PREFIX_V4, access_log.PREFIX_V6)
+    if not may_see_network(request, prefix):
         return rows.none()
     # The network is indexed; the address, which would be one more index to write for every hit, is not.
-    rows = rows.filter(location_id=network_prefix(term, access_log.PREFIX_V4, access_log.PREFIX_V6))
+    rows = rows.filter(location_id=prefix)
     return rows.filter(ip=str(address)) if may_see_full_ip(request) else rows
 
 

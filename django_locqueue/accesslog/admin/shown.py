@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.admin import moments
 
@@ -16,15 +15,20 @@ VIEW = "locqueue_accesslog.view_accesslog"
 FULL_IP = "locqueue_accesslog.view_full_ip"
 EXPORT = "locqueue_accesslog.export_data"
 MASK_V4, MASK_V6 = 24, 48  # bits that everybody sees
+BEYOND_MASK = "^[^:]+/(2[5-9]|3[0-2])$|:.*/(49|[5-9][0-9]|1[0-2][0-9])$"  # networks that tell more
 
 
 def may_see_full_ip(request: Any) -> bool:
     return bool(request.user.has_perm(FULL_IP))
 
 
-def may_see_network(request: Any) -> bool:
-    """Whether the person may see the networks of addresses: with long prefixes they are as good as the addresses."""
-    shows_end = access_log.PREFIX_V4 > MASK_V4 or access_log.PREFIX_V6 > MASK_V6
+def may_see_network(request: Any, prefix: str) -> bool:
+    """Whether the person may see the network: a small one is as good as an address. Nobody sees what is none."""
+    try:
+        network = ipaddress.ip_network(prefix, strict=False)
+    except ValueError:
+        return False
+    shows_end = network.prefixlen > (MASK_V4 if network.version == 4 else MASK_V6)
     return not shows_end or may_see_full_ip(request)
 
 

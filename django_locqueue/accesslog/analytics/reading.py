@@ -83,12 +83,14 @@ class Comparison:
 class Overview:
     """A period at a glance. ``hours``: one for each, in order, also those without a request.
 
-    ``comparison``: None if it was not asked for, or no hour of the period is over.
+    ``hours_before``: of the period before; None if it was not asked for. ``comparison``: None then too, and if no hour
+    of the period is over.
     """
 
     period: Period
     totals: Totals
     hours: list[Hour]
+    hours_before: list[Hour] | None
     comparison: Comparison | None
 
 
@@ -129,6 +131,7 @@ def overview(period: Period, now: datetime.datetime, *, bots: bool = False, comp
         period=period,
         totals=_totals(own, bots=bots),
         hours=_hours(own, period, bots=bots),
+        hours_before=_hours(rows, period.before, bots=bots) if compare else None,
         comparison=_comparison(rows, period, now, bots=bots) if compare else None,
     )
 

@@ -70,7 +70,6 @@ class AccessLog(models.Model):
             models.Index(fields=["time", "id"], name="locqueue_accesslog_time"),
             models.Index(fields=["location", "time", "id"], name="locqueue_accesslog_network"),
             models.Index(fields=["user", "time", "id"], name="locqueue_accesslog_user"),
-            models.Index(fields=["status", "time"], name="locqueue_accesslog_status"),
         ]
 
     def __str__(self) -> str:

@@ -120,6 +120,12 @@ def test_the_running_hour_is_no_part_of_a_comparison():
     assert comparison.before.figures.hits == 1  # 25 hours ago; 24 hours ago was the hour that runs now
 
 
+def test_the_hours_before_are_those_of_the_day_before():
+    counted(logged(), logged(hour=HOUR - hours(24)), logged(hour=HOUR - hours(24), is_bot=True))
+    assert overview(DAY, NOW).hours_before == overview(DAY.before, NOW).hours
+    assert overview(DAY, NOW, compare=False).hours_before is None
+
+
 def test_a_period_that_is_over_is_compared_as_a_whole():
     counted(logged(hour=HOUR - hours(1)), logged(hour=HOUR - hours(2)), logged(hour=HOUR - hours(3)))
     found = overview(Period(HOUR - hours(2), HOUR), NOW).comparison

@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from django_locqueue.accesslog.admin import export
@@ -41,6 +42,18 @@ def test_all_rows_come_once_though_they_are_read_in_parts(admin_client: Client, 
     moment = minutes_ago(1)
     paths = [entry(time=moment).path for _ in range(5)]
     assert [line["path"] for line in exported(admin_client)] == paths[::-1]
+
+
+def test_a_page_is_two_queries(
+    admin_client: Client, place: Any, monkeypatch: Any, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(exporting, "PAGE", 1)
+    alice = get_user_model().objects.create(username="alice")
+    for _ in range(2):
+        entry(user=alice)
+    response: Any = admin_client.get(EXPORT)
+    with django_assert_num_queries(5):  # rows and places; and the last page is empty
+        assert b"".join(response.streaming_content).count(b"/path-") == 2
 
 
 def test_it_ends_at_its_bound(admin_client: Client, monkeypatch: Any) -> None:

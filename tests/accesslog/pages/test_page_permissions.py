@@ -8,11 +8,12 @@ from django.test import Client
 from django_locqueue.accesslog.delivery import enqueue_hits
 from django_locqueue.models import Task
 from tests.accesslog.conftest import a_hit
-from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, shown
+from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, located, shown
 
 pytestmark = pytest.mark.django_db
 
 ADDRESS = f"{LIST}address/49.65.250.135/"
+LOCATIONS = "/admin/locqueue_accesslog/location/"
 LOG, FULL, CSV = "view_accesslog", "view_full_ip", "export_data"
 
 
@@ -44,12 +45,40 @@ def test_without_its_permission_no_page_holds_a_full_address(viewer: Client, pla
         assert "49.65.250.135" not in html, page
 
 
-def test_a_network_that_is_an_address_is_hidden_too(viewer: Client, settings: Any) -> None:
-    settings.LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False, "PREFIX_V4": 32}}
+@pytest.mark.parametrize("bits", [32, 24])  # today's; the row is of another day
+def test_a_network_that_is_an_address_is_hidden_too(viewer: Client, settings: Any, bits: int) -> None:
+    settings.LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False, "PREFIX_V4": bits}}
     row = entry(location_id="49.65.250.135/32")
     assert "49.65.250.135" not in html_of(viewer, f"{LIST}{row.pk}/change/")
     for term in ("49.65.250.135", "49.65.250.135/32"):
         assert shown(viewer, f"?q={term}") == []  # else one could try them all
+
+
+def test_a_network_of_many_is_shown_whatever_the_setting(viewer: Client, settings: Any) -> None:
+    settings.LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False, "PREFIX_V4": 32}}
+    row = entry()
+    assert "49.65.250.0/24" in html_of(viewer, f"{LIST}{row.pk}/change/")
+    assert shown(viewer, "?q=49.65.250.0/24") == [row.path]
+
+
+def networks(client: Client, query: str = "") -> list[str]:
+    return [row.prefix for row in client.get(LOCATIONS + query).context["cl"].result_list]
+
+
+def test_the_list_of_networks_has_none_that_is_as_good_as_an_address(person: Any) -> None:
+    many = ["10.0.0.0/8", "2001:db8:1::/48", "2001:db8::/9", "49.65.250.0/24"]
+    few = ["2001:db8:1::/49", "2001:db8:1::/64", "2001:db8:1::7/128", "49.65.250.0/25", "49.65.250.135/32"]
+    for prefix in many + few:
+        located(prefix)
+    assert networks(person("view_location")) == many
+    assert networks(person("view_location", FULL)) == sorted(many + few)
+
+
+def test_nor_can_one_be_found_there(person: Any) -> None:
+    located("49.65.250.135/32")
+    viewer = person("view_location")
+    assert networks(viewer, "?q=49.65.") == []
+    assert viewer.get(f"{LOCATIONS}49.65.250.135_2F32/change/").status_code == 302
 
 
 def test_buttons_are_for_those_who_may_press_them(viewer: Client, person: Any) -> None:
