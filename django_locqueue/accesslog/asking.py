@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.db import router
@@ -186,7 +186,9 @@ class _Asking:
         if not geo("SEND_TRUNCATED"):
             log = AccessLog.objects.using(router.db_for_write(AccessLog))
             for ip in log.filter(location=prefix).exclude(ip=None).values_list("ip", flat=True)[:1]:
-                return ip_address(str(ip))
+                address = ip_address(str(ip))
+                if address in ip_network(prefix):  # a pseudonym is in none but that of all pseudonyms
+                    return address
         return first_address(prefix)
 
 

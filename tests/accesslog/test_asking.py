@@ -11,6 +11,7 @@ from django_locqueue.accesslog.geo.errors import ProviderDenied, QuotaExhausted,
 from django_locqueue.accesslog.geo.provider import Answers
 from django_locqueue.accesslog.locating import locate
 from django_locqueue.accesslog.models import Location, ProviderState
+from django_locqueue.accesslog.privacy.pseudonym import pseudonym
 from django_locqueue.definition import resolve
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.models import Limit, Task
@@ -164,6 +165,13 @@ def test_where_that_is_wanted_it_gets_a_visitors_address(chain):
     let_it_pass()
     run_tasks()
     assert sorted(calls()) == [["1.1.1.0"], ["49.65.250.135"]]
+
+
+def test_what_stands_for_an_address_is_sent_to_nobody(chain):
+    chain(told(), SEND_TRUNCATED=False)
+    log(logged(ip=pseudonym("49.65.250.135", b"k" * 32), location_id=NANJING))
+    located(NANJING)
+    assert calls() == [["49.65.250.0"]]
 
 
 # What is answered
