@@ -47,7 +47,7 @@ def look_up(prefixes: Iterable[str], behind: str = "") -> list[str]:
     found = current_chain().find(networks, behind)
     write_places({prefix: place for address, place in found.places.items() for prefix in networks[address]})
     for service, addresses in found.services.items():
-        calls = [((), {"prefix": prefix}) for address in addresses for prefix in networks[address]]
+        calls = [((), {"private_prefix": prefix}) for address in addresses for prefix in networks[address]]
         definition(service).enqueue_many(calls)
     return [prefix for address in found.unknown for prefix in networks[address]]
 
@@ -88,7 +88,8 @@ def _define(provider: Provider) -> Any:
         timeout=TIMEOUT_SECONDS,
         keep_result=False,  # it stands in the location
         # Until it has finished: one that waits for a quota's midnight is not enqueued again with every visit.
-        unique=Unique("{prefix}", until="finished"),
+        # Both names have the pages of tasks mask it: with a PREFIX_V4 of 32 it is an address.
+        unique=Unique("secret={private_prefix}", until="finished"),
         chunk=size,
         chunk_wait=CHUNK_WAIT_SECONDS if size > 1 else 0.0,
         rate_limit=rate_of(provider.interval or geo("MIN_INTERVAL")),
@@ -102,7 +103,7 @@ class _Asking:
     def __init__(self, provider: Provider, context: Any, calls: Sequence[ChunkCall]) -> None:
         self.provider = provider
         self.context = context
-        self.attempts = {str(call.kwargs["prefix"]): call.attempt for call in calls}
+        self.attempts = {str(call.kwargs["private_prefix"]): call.attempt for call in calls}
         self.breaker = Breaker(provider.name)
         self.errors: dict[str, Exception] = {}
 
