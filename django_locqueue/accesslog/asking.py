@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import router
 
-from django_locqueue import ChunkCall, Snooze, Unique, task
+from django_locqueue import ChunkCall, QueueFull, Snooze, Unique, task
 from django_locqueue.accesslog.breaker import Breaker
 from django_locqueue.accesslog.conf import access_log, geo, until_settings_change
 from django_locqueue.accesslog.geo.chain import current_chain
@@ -22,6 +22,7 @@ from django_locqueue.accesslog.geo.provider import Answers, Provider
 from django_locqueue.accesslog.geo.rate import rate_of
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.networks import withdraw_requests
 from django_locqueue.accesslog.places import write_failures, write_places
 from django_locqueue.accesslog.prefix import first_address
 
@@ -151,13 +152,13 @@ class _Asking:
             else:
                 known |= dict.fromkeys(prefixes, current_chain().complete(place))
         write_places(known)
-        write_places(dict.fromkeys(look_up(unknown, behind=self.provider.name)))
+        write_places(dict.fromkeys(self._ask_behind(unknown)))
         if unanswered:
             self._try_again(unanswered, Transient(f"{self.provider.name} left addresses out of its answer."))
 
     def _pass_on(self) -> None:
         """Ask those behind it in the chain. What they do not know waits for this service, but if it has shut us out."""
-        left = look_up(self.attempts, behind=self.provider.name)
+        left = self._ask_behind(self.attempts)
         if self.breaker.is_denied:
             write_failures(left)
             return
@@ -165,10 +166,22 @@ class _Asking:
             self._pause(self.breaker.seconds)  # those that wait for their turn need not come and see
         self._wait(left, self.breaker.seconds)
 
+    def _ask_behind(self, prefixes: Collection[str]) -> list[str]:
+        """Ask those behind this service in the chain; return what they do not know.
+
+        Where the queue is full, the next visit from there begins anew: failing here would charge an attempt, and have
+        the service asked again, for those too of which it has told the place.
+        """
+        try:
+            return look_up(prefixes, behind=self.provider.name)
+        except QueueFull:
+            withdraw_requests(prefixes)
+            return []
+
     def _try_again(self, prefixes: Collection[str], error: GeoError) -> None:
         """Let the queue ask again for these. Of those at their last attempt those behind it in the chain are asked."""
         given_up = [prefix for prefix in prefixes if self.attempts[prefix] >= geo("MAX_ATTEMPTS")]
-        failed = look_up(given_up, behind=self.provider.name)
+        failed = self._ask_behind(given_up)
         write_failures(failed)
         again = set(prefixes).difference(given_up)
         self.errors |= dict.fromkeys([*again, *failed], error)
