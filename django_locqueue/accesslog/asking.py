@@ -8,12 +8,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.db import router
 
-from django_locqueue import ChunkCall, Snooze, Unique, task
+from django_locqueue import ChunkCall, QueueFull, Snooze, Unique, task
 from django_locqueue.accesslog.breaker import Breaker
 from django_locqueue.accesslog.conf import access_log, geo, until_settings_change
 from django_locqueue.accesslog.geo.chain import current_chain
@@ -22,6 +22,7 @@ from django_locqueue.accesslog.geo.provider import Answers, Provider
 from django_locqueue.accesslog.geo.rate import rate_of
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.networks import withdraw_requests
 from django_locqueue.accesslog.places import write_failures, write_places
 from django_locqueue.accesslog.prefix import first_address
 
@@ -47,7 +48,7 @@ def look_up(prefixes: Iterable[str], behind: str = "") -> list[str]:
     found = current_chain().find(networks, behind)
     write_places({prefix: place for address, place in found.places.items() for prefix in networks[address]})
     for service, addresses in found.services.items():
-        calls = [((), {"prefix": prefix}) for address in addresses for prefix in networks[address]]
+        calls = [((), {"private_prefix": prefix}) for address in addresses for prefix in networks[address]]
         definition(service).enqueue_many(calls)
     return [prefix for address in found.unknown for prefix in networks[address]]
 
@@ -88,7 +89,8 @@ def _define(provider: Provider) -> Any:
         timeout=TIMEOUT_SECONDS,
         keep_result=False,  # it stands in the location
         # Until it has finished: one that waits for a quota's midnight is not enqueued again with every visit.
-        unique=Unique("{prefix}", until="finished"),
+        # Both names have the pages of tasks mask it: with a PREFIX_V4 of 32 it is an address.
+        unique=Unique("secret={private_prefix}", until="finished"),
         chunk=size,
         chunk_wait=CHUNK_WAIT_SECONDS if size > 1 else 0.0,
         rate_limit=rate_of(provider.interval or geo("MIN_INTERVAL")),
@@ -102,7 +104,7 @@ class _Asking:
     def __init__(self, provider: Provider, context: Any, calls: Sequence[ChunkCall]) -> None:
         self.provider = provider
         self.context = context
-        self.attempts = {str(call.kwargs["prefix"]): call.attempt for call in calls}
+        self.attempts = {str(call.kwargs["private_prefix"]): call.attempt for call in calls}
         self.breaker = Breaker(provider.name)
         self.errors: dict[str, Exception] = {}
 
@@ -150,13 +152,13 @@ class _Asking:
             else:
                 known |= dict.fromkeys(prefixes, current_chain().complete(place))
         write_places(known)
-        write_places(dict.fromkeys(look_up(unknown, behind=self.provider.name)))
+        write_places(dict.fromkeys(self._ask_behind(unknown)))
         if unanswered:
             self._try_again(unanswered, Transient(f"{self.provider.name} left addresses out of its answer."))
 
     def _pass_on(self) -> None:
         """Ask those behind it in the chain. What they do not know waits for this service, but if it has shut us out."""
-        left = look_up(self.attempts, behind=self.provider.name)
+        left = self._ask_behind(self.attempts)
         if self.breaker.is_denied:
             write_failures(left)
             return
@@ -164,10 +166,22 @@ class _Asking:
             self._pause(self.breaker.seconds)  # those that wait for their turn need not come and see
         self._wait(left, self.breaker.seconds)
 
+    def _ask_behind(self, prefixes: Collection[str]) -> list[str]:
+        """Ask those behind this service in the chain; return what they do not know.
+
+        Where the queue is full, the next visit from there begins anew: failing here would charge an attempt, and have
+        the service asked again, for those too of which it has told the place.
+        """
+        try:
+            return look_up(prefixes, behind=self.provider.name)
+        except QueueFull:
+            withdraw_requests(prefixes)
+            return []
+
     def _try_again(self, prefixes: Collection[str], error: GeoError) -> None:
         """Let the queue ask again for these. Of those at their last attempt those behind it in the chain are asked."""
         given_up = [prefix for prefix in prefixes if self.attempts[prefix] >= geo("MAX_ATTEMPTS")]
-        failed = look_up(given_up, behind=self.provider.name)
+        failed = self._ask_behind(given_up)
         write_failures(failed)
         again = set(prefixes).difference(given_up)
         self.errors |= dict.fromkeys([*again, *failed], error)
@@ -186,7 +200,9 @@ class _Asking:
         if not geo("SEND_TRUNCATED"):
             log = AccessLog.objects.using(router.db_for_write(AccessLog))
             for ip in log.filter(location=prefix).exclude(ip=None).values_list("ip", flat=True)[:1]:
-                return ip_address(str(ip))
+                address = ip_address(str(ip))
+                if address in ip_network(prefix):  # a pseudonym is in none but that of all pseudonyms
+                    return address
         return first_address(prefix)
 
 

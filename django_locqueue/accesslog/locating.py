@@ -25,14 +25,15 @@ REFRESH_SECONDS = 3600
     priority=LOCATE_PRIORITY,
     max_attempts=5,
     keep_result=False,  # it stands in the locations
-    unique=Unique("networks", unique_items="prefixes"),
+    unique=Unique("networks", unique_items="private_prefixes"),
 )
-def locate(prefixes: list[str]) -> None:
+def locate(private_prefixes: list[str]) -> None:
     """Find the places of networks. Each is in one waiting task only.
 
-    A place that nobody knows is an answer too: the state is ``unknown``, and nothing is tried again for a while.
+    A place that nobody knows is an answer too: the state is ``unknown``, and nothing is tried again for a while. The
+    argument has its name so that the pages of tasks mask it: with a PREFIX_V4 of 32 there are addresses in it.
     """
-    write_places(dict.fromkeys(look_up(prefixes)))
+    write_places(dict.fromkeys(look_up(private_prefixes)))
 
 
 def request_locating(prefixes: Iterable[str]) -> int:
@@ -43,7 +44,7 @@ def request_locating(prefixes: Iterable[str]) -> int:
     """
     networks = request_locations(prefixes, timezone.now())
     try:
-        locate.enqueue_many([((some,), {}) for some in _batches(networks)])
+        locate.enqueue_many([((), {"private_prefixes": some}) for some in _batches(networks)])
     except QueueFull:
         withdraw_requests(networks)
         return 0
@@ -57,7 +58,7 @@ def relocate(locations: "QuerySet[Location]") -> int:
     """
     count, last = 0, ""
     while prefixes := list(locations.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:NETWORKS]):
-        locate.enqueue(prefixes)
+        locate.enqueue(private_prefixes=prefixes)
         count, last = count + len(prefixes), prefixes[-1]
     return count
 

@@ -26,7 +26,7 @@ class Lost(NamedTuple):
     """How many requests were not logged, and why."""
 
     dropped: int  # the buffer was full
-    failed: int  # could not be read or stored; the log of the web process says why
+    failed: int  # could not be read or stored; the log of the web process or the worker says why
 
 
 def lost_since(start: datetime.datetime) -> Lost:

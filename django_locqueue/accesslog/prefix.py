@@ -25,6 +25,14 @@ def network_prefix(ip: str, v4_bits: int, v6_bits: int) -> str:
     return str(ipaddress.ip_network((address, bits), strict=False))
 
 
+def shortened(ip: str) -> str:
+    """Return as much of an address as everybody may see: the first of its /24, or /48 of IPv6.
+
+    Whatever PREFIX_V4 and PREFIX_V6 are, which say what is located.
+    """
+    return network_prefix(ip, SHARED_V4, SHARED_V6).partition("/")[0]
+
+
 def first_address(prefix: str) -> IPAddress:
     """Return the address that stands for the network. Raises ValueError if ``prefix`` is no network."""
     return ipaddress.ip_network(prefix).network_address

@@ -157,6 +157,10 @@ def capture(
     policy = rules.policy
     if policy.path_is_route:
         path = route_path(route) if match else NO_ROUTE
+    # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
+    host = get("HTTP_HOST") or get("SERVER_NAME") or ""
+    if rules.forwarded_host:
+        host = get("HTTP_X_FORWARDED_HOST") or host
     values = (  # in the order of the fields
         time.time(),
         duration,
@@ -165,8 +169,7 @@ def capture(
         (get(rules.header) or "")[-_FORWARDED:] if rules.header else "",
         _loaded_user(request) if "user" in known or "_cached_user" in known or "_acached_user" in known else None,
         (request.method or "")[:_METHOD],
-        # Not get_host(): it raises for a host that ALLOWED_HOSTS refuses, and those are worth a line.
-        (get("HTTP_HOST") or get("SERVER_NAME") or "")[:_HOST],
+        host[:_HOST],
         path[:_PATH],
         action[:_ACTION],
         route[:_ROUTE],

@@ -40,6 +40,7 @@ class Rules:
     measure_streaming: bool
     trust: Trust
     header: str  # the META key of the proxies' header; nothing if no proxy is trusted
+    forwarded_host: bool  # a proxy says which host the visitor asked for
     is_plain: bool  # a hit is ready when it is captured: nothing is asked, measured or waited for afterwards
     policy: PrivacyPolicy
 
@@ -78,6 +79,7 @@ def current_rules() -> Rules:
         measure_streaming=bool(access_log.MEASURE_STREAMING),
         trust=trust,
         header="" if trust.is_empty else trust.header,
+        forwarded_host=settings.USE_X_FORWARDED_HOST,
         is_plain=access_log.USER == IF_LOADED and access_log.BACKEND != "sync" and not access_log.MEASURE_STREAMING,
         policy=current_policy(),
     )

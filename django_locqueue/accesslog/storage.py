@@ -22,19 +22,30 @@ logger = logging.getLogger("django_locqueue.accesslog")
 POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
 
 
+class NothingStored(Exception):
+    """Not one hit of a batch could be stored: less likely all are bad than this worker is older than the table."""
+
+
 def insert_hits(hits: Sequence[Any]) -> tuple[list[AccessLog], int]:
     """Insert the hits that are not there yet; return the good rows and how many were bad.
 
-    A row that cannot be stored is logged and left out; the others of its batch are not lost with it.
+    A hit that cannot be stored is left out, with a line in the log; the others of its batch are not lost with it.
+    Raises NothingStored if there are no others.
     """
-    rows = []
+    rows: list[AccessLog] = []
+    bad: list[str] = []
     for fields in hits:
         try:
             rows.append(to_row(Hit.from_json(fields)))
         except POISON as error:
-            _report(fields, error)
-    good = _insert_all(rows)
-    return good, len(hits) - len(good)
+            bad.append(_told(fields[0] if isinstance(fields, list) and fields else None, error))
+    good = _insert_all(rows, bad)
+    if bad:
+        message = f"{len(bad)} of {len(hits)} logged requests could not be stored, the first of them {bad[0]}"
+        if not good:
+            raise NothingStored(message)
+        logger.warning("%s; left out.", message)
+    return good, len(bad)
 
 
 def to_row(hit: Hit) -> AccessLog:
@@ -64,7 +75,7 @@ def to_row(hit: Hit) -> AccessLog:
     )
 
 
-def _insert_all(rows: list[AccessLog]) -> list[AccessLog]:
+def _insert_all(rows: list[AccessLog], bad: list[str]) -> list[AccessLog]:
     alias = router.db_for_write(AccessLog)
     table = AccessLog.objects.using(alias)
     try:
@@ -80,7 +91,7 @@ def _insert_all(rows: list[AccessLog]) -> list[AccessLog]:
                 table.bulk_create([row], ignore_conflicts=True)
             good.append(row)
         except POISON as error:
-            _report(row.hit_id, error)
+            bad.append(_told(row.hit_id, error))
     return good
 
 
@@ -97,5 +108,6 @@ def _user_key(value: int | str | None) -> Any:
         return None
 
 
-def _report(what: Any, error: Exception) -> None:
-    logger.warning("A logged request could not be stored and was left out: %.200r (%s)", what, error)
+def _told(hit_id: Any, error: Exception) -> str:
+    # No more of either: hits have addresses in them, and what a database says may quote the row.
+    return f"{hit_id!r:.40} ({type(error.__cause__ or error).__name__})"

@@ -1,5 +1,6 @@
 """What the worker does with hits. This module is where it finds the access log's tasks."""
 
+import time
 from typing import Any
 
 from django.db import router, transaction
@@ -10,6 +11,7 @@ from django_locqueue.accesslog.analytics.tasks import count_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.housekeeping import forget_user, prune_access_log
 from django_locqueue.accesslog.locating import locate, refresh_locations, request_locating
+from django_locqueue.accesslog.losses import record_loss
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.storage import insert_hits
 
@@ -25,11 +27,15 @@ RECORD_PRIORITY = -10
 def record_hits(private_hits: list[Any]) -> dict[str, int]:
     """Store a batch of ``Hit.to_json`` lists, once however often it runs; return what became of it.
 
-    ``networks``: how many are to be located. Rows, networks and their tasks are one transaction. The argument has its
-    name so that the pages of tasks mask it: there are addresses in it.
+    ``networks``: how many are to be located. Rows, networks and their tasks are one transaction. Where nothing can be
+    stored it raises and is tried again, with a newer worker perhaps; what is bad among good ones is counted as lost.
+    The argument has its name so that the pages of tasks mask it: there are addresses in it.
     """
     with transaction.atomic(using=router.db_for_write(AccessLog)):
         good, bad = insert_hits(private_hits)
         mark_stale(row.time for row in good)
+        if bad:
+            # The id of a hit, as a report's, is given once: a batch that runs twice adds nothing.
+            record_loss.func(good[0].hit_id, time.time(), dropped=0, refused=bad, errors=0)
         networks = request_locating({row.prefix for row in good if row.prefix is not None})
     return {"stored": len(good), "bad": bad, "networks": networks}

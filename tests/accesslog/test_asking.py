@@ -1,16 +1,20 @@
 """What becomes of the networks that a service is asked for: the calls, the waits, and who is asked instead."""
 
 import datetime
+from ipaddress import ip_address
 
 import pytest
 from django.utils import timezone
 
+from django_locqueue import QueueFull
 from django_locqueue.accesslog import asking, breaker
 from django_locqueue.accesslog.asking import definition
 from django_locqueue.accesslog.geo.errors import ProviderDenied, QuotaExhausted, RateLimited, Transient
 from django_locqueue.accesslog.geo.provider import Answers
 from django_locqueue.accesslog.locating import locate
 from django_locqueue.accesslog.models import Location, ProviderState
+from django_locqueue.accesslog.networks import request_locations
+from django_locqueue.accesslog.privacy.pseudonym import pseudonym
 from django_locqueue.definition import resolve
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.models import Limit, Task
@@ -166,6 +170,13 @@ def test_where_that_is_wanted_it_gets_a_visitors_address(chain):
     assert sorted(calls()) == [["1.1.1.0"], ["49.65.250.135"]]
 
 
+def test_what_stands_for_an_address_is_sent_to_nobody(chain):
+    chain(told(), SEND_TRUNCATED=False)
+    log(logged(ip=pseudonym("49.65.250.135", b"k" * 32), location_id=NANJING))
+    located(NANJING)
+    assert calls() == [["49.65.250.0"]]
+
+
 # What is answered
 
 
@@ -211,6 +222,20 @@ def test_what_is_left_out_of_an_answer_is_asked_for_again(chain):
     let_it_pass()
     run_tasks()
     assert place().state == "located"
+
+
+def test_where_the_queue_is_full_an_answer_is_kept_and_the_rest_waits_for_the_next_visit(chain, monkeypatch):
+    def room_for_amap_only(service, define=asking.definition):
+        if service == "baidu":
+            raise QueueFull("default", 1, 1)
+        return define(service)
+
+    monkeypatch.setattr(asking, "definition", room_for_amap_only)
+    chain(told("amap", batch_size=2), told("baidu"))
+    say(Answers({ip_address("49.65.250.0"): a_place("amap"), ip_address("1.1.1.0"): None}), name="amap")
+    assert located(NANJING, SYDNEY) == ["successful", "successful"]
+    assert (place().state, place(SYDNEY).state) == ("located", "pending")
+    assert request_locations([NANJING, SYDNEY], timezone.now()) == [SYDNEY]
 
 
 # Limits

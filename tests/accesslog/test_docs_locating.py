@@ -20,4 +20,4 @@ def test_the_example_has_failed_lookups_tried_again():
     names = {}
     exec(compile(example, "docs/accesslog.md", "exec"), names)
     assert names["count"] == 1
-    assert Task.objects.get().args_kwargs == {"args": [["49.65.250.0/24"]], "kwargs": {}}
+    assert Task.objects.get().args_kwargs == {"args": [], "kwargs": {"private_prefixes": ["49.65.250.0/24"]}}

@@ -47,6 +47,14 @@ def test_what_is_exported_can_be_imported():
     assert [(row[0].replace(microsecond=0), *row[1:]) for row in before] == after
 
 
+@pytest.mark.parametrize("form", exporting.FORMATS)
+def test_the_end_of_an_address_is_hidden_though_whole_addresses_are_located(configure, form):
+    configure(PREFIX_V4=32)
+    store(a_hit("/a"))
+    assert "49.65.250.0" in exported(form)
+    assert "49.65.250.135" not in exported(form)
+
+
 def test_jsonl_is_an_object_a_line_with_the_place():
     Location.objects.create(pk="49.65.250.0/24", state="located", **NANJING)
     store(a_hit("/a"), a_hit("/b", ip=None))

@@ -49,7 +49,7 @@ def xdb(tmp_path, configure, data, settings):
 def waiting(task="locate"):
     """Return the arguments of the waiting tasks of a function."""
     rows = Task.objects.pending().filter(task_path__endswith=f".{task}").order_by("id")
-    return [row.args_kwargs["args"] for row in rows]
+    return [[*row.args_kwargs["args"], *row.args_kwargs["kwargs"].values()] for row in rows]
 
 
 def location(state="pending", minutes=0, prefix=NANJING, **fields):

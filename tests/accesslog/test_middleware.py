@@ -66,6 +66,15 @@ def test_a_host_that_is_not_allowed_is_recorded(client, hits, site):
     assert hits[0].host == "evil.example"
 
 
+@pytest.mark.parametrize(("trusted", "host"), [(True, "shop.example"), (False, "backend:8000")])
+def test_the_host_is_the_one_that_the_visitor_asked_for_where_django_trusts_the_proxy(
+    client, hits, site, trusted, host
+):
+    site.USE_X_FORWARDED_HOST = trusted
+    client.get("/page/", HTTP_HOST="backend:8000", HTTP_X_FORWARDED_HOST="shop.example")
+    assert hits[0].host == host
+
+
 @pytest.mark.parametrize("path", ["/static/a.css", "/favicon.ico", "/health"])
 def test_noise_is_not_recorded(client, hits, path):
     client.get(path)

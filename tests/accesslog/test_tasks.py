@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import traceback
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -9,7 +10,7 @@ from django.db import connection
 from django.test import AsyncClient, Client
 
 from django_locqueue.accesslog import recorder, storage, tasks
-from django_locqueue.accesslog.models import AccessLog, Location
+from django_locqueue.accesslog.models import AccessLog, Location, Loss
 from django_locqueue.accesslog.tasks import record_hits
 from tests.accesslog.conftest import a_hit
 from tests.accesslog.xdb_builder import build_xdb
@@ -98,6 +99,41 @@ def test_a_poison_hit_loses_only_itself(xdb, bad, caplog):
     assert AccessLog.objects.count() == 3
     assert (result["stored"], result["bad"]) == (3, 1)
     assert "left out" in caplog.text
+
+
+def test_what_a_worker_leaves_out_is_counted_as_lost_once_however_often_it_runs(xdb):
+    for _ in range(2):
+        run(a_hit(id="1"), a_hit(id="2", status="many"), a_hit(id="3", status="many"))
+    assert Loss.objects.get().refused == 2
+
+
+def test_of_a_batch_of_which_nothing_can_be_stored_nothing_is_lost_yet(xdb, caplog):
+    with pytest.raises(storage.NothingStored, match="2 of 2 logged requests could not be stored"):
+        run(a_hit(id="1", status="many"), ["too", "short"])
+    assert not Loss.objects.exists()
+    assert not caplog.text  # the task's own error says it
+
+
+@pytest.mark.parametrize(
+    "bad", [{"status": "many"}, {"ip": "49.65.250.135x"}, {"time": 1e300}], ids=["row", "address", "time"]
+)
+def test_neither_log_nor_error_tells_an_address_of_what_cannot_be_stored(xdb, caplog, bad):
+    hit = a_hit(id="bad")._replace(**bad)
+    run(a_hit(id="good"), hit)
+    with pytest.raises(storage.NothingStored) as failed:
+        run(hit)
+    told = caplog.text + "".join(traceback.format_exception(failed.value))
+    assert "'bad' (" in caplog.text
+    assert "49.65.250" not in told
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="the others do not quote the row")
+def test_nor_is_the_row_told_that_a_database_quotes(xdb, caplog):
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE locqueue_accesslog_accesslog ADD CHECK (path <> '/bad')")
+    run(a_hit(id="good"), a_hit("/bad", id="bad"))
+    assert "'bad' (CheckViolation)" in caplog.text
+    assert "49.65.250" not in caplog.text
 
 
 def test_a_row_that_cannot_be_stored_loses_only_itself(xdb, caplog):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.prefix import shortened
 from django_locqueue.admin import moments
 
 VIEW = "locqueue_accesslog.view_accesslog"
@@ -34,8 +34,8 @@ def may_see_network(request: Any, prefix: str) -> bool:
 
 def masked(ip: str) -> str:
     """Return ``203.0.113.•`` or ``2001:db8:1::•``: what is personal in an address is its end."""
-    network = ipaddress.ip_network(network_prefix(ip, MASK_V4, MASK_V6))
-    return str(network.network_address).removesuffix("0" if network.version == 4 else "") + "•"
+    first = shortened(ip)
+    return f"{first if ':' in first else first.removesuffix('0')}•"
 
 
 def local(moment: datetime.datetime) -> datetime.datetime:

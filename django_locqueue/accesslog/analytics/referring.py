@@ -1,10 +1,11 @@
 """Which site sent a visitor."""
 
 from django_locqueue.accesslog.analytics.keys import UNKNOWN
+from django_locqueue.accesslog.privacy.own_site import is_own, name_of
 
 
 def referring_site(referer: str, host: str) -> str:
-    """Return the host of the referring page; empty if there is none, or if it is the site itself.
+    """Return the host of the referring page, without ``www.``; empty if there is none, or if it is the site itself.
 
     ``host``: the site's own, as the request named it.
     """
@@ -14,10 +15,4 @@ def referring_site(referer: str, host: str) -> str:
     site = rest.partition("/")[0].lower()
     if scheme.lower() not in ("http", "https"):
         return f"{scheme}://{site}"  # an app on a phone: android-app://com.example
-    site = _without_port(site)
-    return UNKNOWN if site == _without_port(host.lower()) else site.removeprefix("www.")
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+    return UNKNOWN if is_own(site, host) else name_of(site)

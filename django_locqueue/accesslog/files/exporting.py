@@ -10,10 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.files import combined
 from django_locqueue.accesslog.models import AccessLog, Location
-from django_locqueue.accesslog.prefix import first_address, network_prefix
+from django_locqueue.accesslog.prefix import shortened
 from django_locqueue.accesslog.visible import visible
 
 PAGE = 2_000  # rows in a query
@@ -33,7 +32,7 @@ Address = Callable[[str], str]  # as much of an address as may be seen
 def export(logs: "QuerySet[AccessLog]", form: str, *, full_ip: bool) -> Iterator[str]:
     """Yield the rows as text in one of ``FORMATS``, some thousand at a time.
 
-    Without ``full_ip`` an address is the first of its network (/24, /48 of IPv6).
+    Without ``full_ip`` an address is ``shortened``.
     """
     return FORMATS[form](walk(logs), str if full_ip else shortened)
 
@@ -45,11 +44,6 @@ def walk(logs: "QuerySet[AccessLog]") -> Iterator[Page]:
         yield rows
         last = rows[-1]
         page = logs.filter(time__gte=last.time).exclude(time=last.time, pk__lte=last.pk)
-
-
-def shortened(ip: str) -> str:
-    """Return the first address of the network that ``ip`` is in."""
-    return str(first_address(network_prefix(ip, access_log.PREFIX_V4, access_log.PREFIX_V6)))
 
 
 def to_combined(pages: Iterator[Page], address: Address) -> Iterator[str]:

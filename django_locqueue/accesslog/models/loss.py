@@ -4,7 +4,8 @@ from django.db import models
 
 
 class Loss(models.Model):
-    """What a process had to give up since it last said so. There is a row only if there was something."""
+    """What a web process had to give up since it last said so, or a worker of a batch. There is a row only if there
+    was something."""
 
     loss_id = models.CharField(max_length=32, unique=True, editable=False)  # a report that is stored twice adds nothing
     time = models.DateTimeField(db_index=True)

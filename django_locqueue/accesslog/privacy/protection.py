@@ -8,6 +8,7 @@ from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.privacy.own_site import is_own
 from django_locqueue.accesslog.privacy.paths import Secret, mask_path, own_path, route_path
 from django_locqueue.accesslog.privacy.policy import FULL, HASH, NONE, PrivacyPolicy
 from django_locqueue.accesslog.privacy.pseudonym import pseudonym, visitor
@@ -65,6 +66,6 @@ def shown_referer(referer: str, host: str) -> str:
     """Return a page of this site as its path, without secrets; another site's as it is."""
     _scheme, separator, rest = referer.partition("://")
     site, _slash, path = rest.partition("/")
-    if not separator or not host or site.lower() != host.lower():
+    if not separator or not is_own(site, host):
         return referer
     return limits.text(own_path()(f"/{unquote(path)}"), limits.REFERER_LENGTH)

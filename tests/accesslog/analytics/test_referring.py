@@ -22,3 +22,8 @@ from django_locqueue.accesslog.analytics.referring import referring_site
 )
 def test_the_site_of_a_referrer(referer, site):
     assert referring_site(referer, "example.com:8000") == site
+
+
+def test_the_own_site_sends_nobody_though_an_imported_line_names_no_host(settings):
+    settings.ALLOWED_HOSTS = ["shop.example"]
+    assert referring_site("https://www.shop.example/cart", "") == ""

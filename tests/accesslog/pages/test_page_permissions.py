@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from django_locqueue.accesslog.asking import look_up
 from django_locqueue.accesslog.delivery import enqueue_hits
+from django_locqueue.accesslog.locating import request_locating
 from django_locqueue.models import Task
 from tests.accesslog.conftest import a_hit
 from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, located, shown
@@ -93,3 +95,15 @@ def test_a_task_that_holds_hits_shows_none_of_their_addresses(person: Any, hits:
     viewer = person("view_task")
     for page in (f"/admin/locqueue/task/{task.pk}/change/", "/admin/locqueue/pendingtask/"):
         assert "49.65.250.135" not in viewer.get(page).content.decode()
+
+
+def test_a_task_about_a_network_that_is_an_address_does_not_show_it(person: Any, settings: Any) -> None:
+    services = {"PROVIDERS": ["tests.accesslog.services.Told"]}
+    settings.LOCQUEUE = {"ACCESS_LOG": {"ENABLED": False, "PREFIX_V4": 32, "GEO": services}}
+    request_locating(["49.65.250.135/32"])
+    look_up(["49.65.250.136/32"])
+    viewer = person("view_task")
+    pages = [f"/admin/locqueue/task/{task.pk}/change/" for task in Task.objects.all()]
+    assert len(pages) == 2
+    for page in (*pages, "/admin/locqueue/pendingtask/"):
+        assert "49.65.250.13" not in viewer.get(page).content.decode()

@@ -164,7 +164,8 @@ def test_no_query_is_kept_by_default():
         ("https://example.com", "/"),
         ("https://example.com/confirm/9f86d081884c/now/", "/confirm/***/now/"),
         ("https://example.com/%E8%8C%B6/%00", "/茶/\ufffd"),
-        ("https://example.com:8000/a", "https://example.com:8000/a"),
+        ("https://example.com:8000/a", "/a"),
+        ("https://www.example.com/confirm/9f86d081884c/now/", "/confirm/***/now/"),
         ("https://other.example/confirm/9f86d081884c/now/", "https://other.example/confirm/9f86d081884c/now/"),
         ("not a page", "not a page"),
         ("", ""),
@@ -172,6 +173,21 @@ def test_no_query_is_kept_by_default():
 )
 def test_a_page_of_the_same_site_is_its_path_without_secrets(referer, kept):
     assert stored(hit=a_hit(referer=referer, host="example.com")).referer == kept
+
+
+@pytest.mark.parametrize("allowed", ["shop.example", ".shop.example", "www.shop.example", "SHOP.example"])
+@pytest.mark.parametrize("host", ["", "backend:8000"])
+def test_a_page_on_an_allowed_host_is_the_sites_own_whatever_host_the_request_named(site, host, allowed):
+    site.ALLOWED_HOSTS = ["*", allowed]
+    hit = a_hit(referer="https://www.shop.example:8443/confirm/9f86d081884c/now/", host=host)
+    assert stored(hit=hit).referer == "/confirm/***/now/"
+
+
+@pytest.mark.parametrize("other", ["evilshop.example", "shop.example.evil.example", "sub.shop.example", ""])
+def test_a_host_that_is_only_like_an_allowed_one_is_another_site(site, other):
+    site.ALLOWED_HOSTS = ["shop.example", "*"]
+    hit = a_hit(referer=f"https://{other}/a", host="")
+    assert stored(hit=hit).referer == f"https://{other}/a"
 
 
 def test_secrets_in_the_path_are_masked():
