@@ -191,5 +191,5 @@ def _note_user_error() -> None:
 
 
 def _note_error() -> None:
-    recorder.counts.errors += 1
+    recorder.note_error()
     logger.failure("A request could not be logged; the response was not changed.")

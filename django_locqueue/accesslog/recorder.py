@@ -19,7 +19,7 @@ from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.delivery import adeliver, deliver, deliver_loss
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.loss_report import LossReport
-from django_locqueue.accesslog.outbox import Outbox, is_outage, logger
+from django_locqueue.accesslog.outbox import LONGEST_BACKOFF_SECONDS, Outbox, is_outage, logger
 from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys, visitor_keys
 from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder_limits import RecorderLimits, current_limits
@@ -122,6 +122,18 @@ class Recorder:
             self.record(hit)
         else:
             self._outbox.note_refusal()
+            self._have_losses_told()
+
+    def note_error(self) -> None:
+        """Count a request that could not be made into a hit."""
+        self.counts.errors += 1
+        self._have_losses_told()
+
+    def _have_losses_told(self) -> None:
+        """Start the thread, which tells the database, though it may get no hit to send."""
+        if self._thread is None:
+            with suppress(RuntimeError):  # no thread to be had now; the next loss tries again
+                self._start_thread()
 
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
@@ -192,6 +204,7 @@ class Recorder:
                     self._work()
                 except Exception:  # a thread that dies here would lose every hit from now on
                     logger.failure("Sending logged requests failed.")
+                    self._losses.send(self._send_loss)  # which needs no settings: those may be what fails
                 self._flushed.set()
             connections.close_all()
         finally:
@@ -199,8 +212,8 @@ class Recorder:
 
     def _work(self) -> None:
         """Do what there is to do: send the buffer, what was spooled, and how many were lost."""
-        limits = current_limits()
         close_old_connections()  # the server may have closed it since
+        limits = current_limits()
         sent = self.flush() and (limits.spool is None or self._spooling.send(limits.spool, self._send, limits.batch))
         if sent and self._losses.send(self._send_loss):
             close_old_connections()
@@ -210,7 +223,12 @@ class Recorder:
             self._spooling.keep_all(limits.spool, limits.batch)
 
     def _pause(self) -> float:
-        return self._outbox.backoff() if self._outbox.outage else current_limits().interval
+        try:
+            return self._outbox.backoff() if self._outbox.outage else current_limits().interval
+        except (
+            Exception
+        ):  # settings that fail here fail each request: a thread that died of them would be started by each
+            return LONGEST_BACKOFF_SECONDS
 
 
 recorder = Recorder(keys=visitor_keys)

@@ -49,6 +49,9 @@ class HitList(list[Hit]):
     async def arecord_now(self, raw: RawHit) -> None:
         self.append(raw.clean())
 
+    def note_error(self) -> None:
+        self.counts.errors += 1
+
 
 @pytest.fixture
 def site(settings: Any) -> Any:

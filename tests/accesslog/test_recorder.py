@@ -244,11 +244,12 @@ def test_direct_mode_drops_what_the_queue_refuses(fast_recorder, queue):
     assert (recorder.counts.refused, recorder.counts.failures, recorder.buffered) == (1, 0, 0)
 
 
-async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
+async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(fast_recorder, queue):
     async def send(batch):
         queue.send(batch)
 
-    recorder = Recorder(queue.send, send)
+    recorder = fast_recorder(queue.send)
+    recorder._asend = send
     await recorder.arecord_now(a_raw_hit("/bad"))
     await recorder.arecord_now(a_raw_hit("/a"))
     assert queue.paths == ["/a"]
