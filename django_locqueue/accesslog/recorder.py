@@ -122,18 +122,12 @@ class Recorder:
             self.record(hit)
         else:
             self._outbox.note_refusal()
-            self._have_losses_told()
+            self._has_thread()  # the thread tells the database, though it may get no hit to send
 
     def note_error(self) -> None:
         """Count a request that could not be made into a hit."""
         self.counts.errors += 1
-        self._have_losses_told()
-
-    def _have_losses_told(self) -> None:
-        """Start the thread, which tells the database, though it may get no hit to send."""
-        if self._thread is None:
-            with suppress(RuntimeError):  # no thread to be had now; the next loss tries again
-                self._start_thread()
+        self._has_thread()  # the thread tells the database, though it may get no hit to send
 
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
@@ -161,8 +155,7 @@ class Recorder:
         deadline = time.monotonic() + (limits.exit_timeout if timeout is None else timeout)
         self._spooling.wait(deadline)
         while self.buffered and (left := deadline - time.monotonic()) > 0:
-            if self._thread is None or not self._thread.is_alive():
-                self.flush()
+            if not self._has_thread():  # not sent from here: see above
                 break
             failed = self.counts.failures + self.counts.full
             self._flushed.clear()
@@ -183,6 +176,13 @@ class Recorder:
             self._wake.set()
             thread.join(current_limits().exit_timeout if timeout is None else timeout)
         return drained
+
+    def _has_thread(self) -> bool:
+        """Have the thread started if it does not run; return whether it does."""
+        if self._thread is None:
+            with suppress(RuntimeError):  # the system has none to give; the next who needs it tries again
+                self._start_thread()
+        return self._thread is not None and self._thread.is_alive()
 
     def _start_thread(self) -> None:
         with self._starting:

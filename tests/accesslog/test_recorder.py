@@ -276,6 +276,39 @@ def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
     assert tried[0] == tried[1]
 
 
+@pytest.fixture
+def threadless(fast_recorder, monkeypatch):
+    """Return a function that makes a recorder with a hit that it could start no thread for."""
+
+    def make(send):
+        recorder = fast_recorder(send, INTERVAL=LONG)
+        with monkeypatch.context() as patch:
+            patch.setattr(recorder, "_start_thread", lambda: None)
+            record(recorder, "/a")
+        return recorder
+
+    return make
+
+
+def test_without_a_thread_too_drain_waits_no_longer_than_its_deadline(threadless):
+    stuck = threading.Event()
+    recorder = threadless(lambda batch: stuck.wait(30))
+    begun = time.monotonic()
+    assert not recorder.drain(0.05)
+    assert time.monotonic() - begun < 10
+    stuck.set()
+
+
+def test_drain_sends_nothing_where_no_thread_can_be_had(threadless, queue, monkeypatch):
+    def no_thread(self):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    recorder = threadless(queue.send)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert not recorder.drain(5)
+    assert queue.paths == []
+
+
 def test_a_thread_that_could_not_be_started_is_tried_again(fast_recorder, queue, monkeypatch):
     def no_thread(self):
         raise RuntimeError("can't start new thread")
