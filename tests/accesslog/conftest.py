@@ -89,6 +89,7 @@ def stored(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, db: 
     Returns ``configure`` with the mode set.
     """
     own = Recorder()
+    monkeypatch.setattr(own, "_start_thread", lambda: None)
     monkeypatch.setattr(middleware, "recorder", own)
     configure(BACKEND="sync")
     yield lambda **keys: configure(BACKEND="sync", **keys)
