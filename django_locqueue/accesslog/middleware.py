@@ -81,10 +81,11 @@ class AccessLogMiddleware:
 def record(
     request: HttpRequest, response: HttpResponseBase | None, status: Any, started: float, visit: Visit
 ) -> RawHit | None:
-    """Hand the request to the recorder; never raises. ``started``: by ``perf_counter``.
+    """End the visit, and hand the request to the recorder; never raises. ``started``: by ``perf_counter``.
 
     Return the hit instead if the settings want more of it, for which the caller may have to wait.
     """
+    visit.over = True
     try:
         rules = current_rules()
         hit = capture(request, response, status, time.perf_counter() - started, visit, rules)
@@ -190,5 +191,5 @@ def _note_user_error() -> None:
 
 
 def _note_error() -> None:
-    recorder.counts.errors += 1
+    recorder.note_error()
     logger.failure("A request could not be logged; the response was not changed.")

@@ -19,7 +19,7 @@ from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.delivery import adeliver, deliver, deliver_loss
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.loss_report import LossReport
-from django_locqueue.accesslog.outbox import Outbox, is_outage, logger
+from django_locqueue.accesslog.outbox import LONGEST_BACKOFF_SECONDS, Outbox, is_outage, logger
 from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys, visitor_keys
 from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder_limits import RecorderLimits, current_limits
@@ -122,6 +122,12 @@ class Recorder:
             self.record(hit)
         else:
             self._outbox.note_refusal()
+            self._has_thread()  # the thread tells the database, though it may get no hit to send
+
+    def note_error(self) -> None:
+        """Count a request that could not be made into a hit."""
+        self.counts.errors += 1
+        self._has_thread()  # the thread tells the database, though it may get no hit to send
 
     def flush(self) -> bool:
         """Send what is buffered, in this thread; return whether all is sent. What failed is kept."""
@@ -149,8 +155,7 @@ class Recorder:
         deadline = time.monotonic() + (limits.exit_timeout if timeout is None else timeout)
         self._spooling.wait(deadline)
         while self.buffered and (left := deadline - time.monotonic()) > 0:
-            if self._thread is None or not self._thread.is_alive():
-                self.flush()
+            if not self._has_thread():  # not sent from here: see above
                 break
             failed = self.counts.failures + self.counts.full
             self._flushed.clear()
@@ -172,6 +177,13 @@ class Recorder:
             thread.join(current_limits().exit_timeout if timeout is None else timeout)
         return drained
 
+    def _has_thread(self) -> bool:
+        """Have the thread started if it does not run; return whether it does."""
+        if self._thread is None:
+            with suppress(RuntimeError):  # the system has none to give; the next who needs it tries again
+                self._start_thread()
+        return self._thread is not None and self._thread.is_alive()
+
     def _start_thread(self) -> None:
         with self._starting:
             if self._thread is None:
@@ -192,6 +204,7 @@ class Recorder:
                     self._work()
                 except Exception:  # a thread that dies here would lose every hit from now on
                     logger.failure("Sending logged requests failed.")
+                    self._losses.send(self._send_loss)  # which needs no settings: those may be what fails
                 self._flushed.set()
             connections.close_all()
         finally:
@@ -199,8 +212,8 @@ class Recorder:
 
     def _work(self) -> None:
         """Do what there is to do: send the buffer, what was spooled, and how many were lost."""
-        limits = current_limits()
         close_old_connections()  # the server may have closed it since
+        limits = current_limits()
         sent = self.flush() and (limits.spool is None or self._spooling.send(limits.spool, self._send, limits.batch))
         if sent and self._losses.send(self._send_loss):
             close_old_connections()
@@ -210,7 +223,12 @@ class Recorder:
             self._spooling.keep_all(limits.spool, limits.batch)
 
     def _pause(self) -> float:
-        return self._outbox.backoff() if self._outbox.outage else current_limits().interval
+        try:
+            return self._outbox.backoff() if self._outbox.outage else current_limits().interval
+        except (
+            Exception
+        ):  # settings that fail here fail each request: a thread that died of them would be started by each
+            return LONGEST_BACKOFF_SECONDS
 
 
 recorder = Recorder(keys=visitor_keys)

@@ -5,11 +5,14 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.db.models.signals import post_delete
+from django.db.models.signals import post_delete, pre_delete
 
 from django_locqueue.accesslog import hit
 from django_locqueue.accesslog.privacy import forgetting
 from django_locqueue.accesslog.savepoints import savepoints
+
+CHUNK = 1000  # users of one task
+NOTED = "_locqueue_deleted_users"
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
@@ -19,25 +22,40 @@ def connect() -> None:
     user = get_user_model()
     for model in apps.get_models():
         if model is user or (model._meta.proxy and issubclass(model, user)):
-            post_delete.connect(forget_deleted_user, sender=model, dispatch_uid="locqueue_accesslog")
+            pre_delete.connect(note_user, sender=model, dispatch_uid="locqueue_accesslog")
+            post_delete.connect(forget_deleted_users, sender=model, dispatch_uid="locqueue_accesslog")
 
 
-def forget_deleted_user(instance: Any, **_: Any) -> None:
-    """Forget the user's first requests at once, and have a task forget the rest, in the transaction that deletes.
+def note_user(instance: Any, origin: Any = None, **_: Any) -> None:
+    """Note a user who is about to be deleted.
 
-    Whatever goes wrong, the user is deleted.
+    Django tells of all that go together before it deletes the first. ``origin``: what ``delete()`` was called of.
     """
     key = hit.user_id(instance.pk)
-    if key is None:  # none that the log would hold
+    if key is not None:  # else none that the log would hold
+        vars(instance if origin is None else origin).setdefault(NOTED, []).append(key)
+
+
+def forget_deleted_users(instance: Any, origin: Any = None, **_: Any) -> None:
+    """Forget the users' first requests at once, and have a task forget the rest, in the transaction that deletes.
+
+    The first who is deleted does so for all, as thousands may be. Whatever goes wrong, they are deleted.
+    """
+    keys = vars(instance if origin is None else origin).pop(NOTED, None)
+    if not keys:
         return
     try:
         # Imported late: the tasks need TASKS.
-        from django_locqueue.accesslog.housekeeping import forget_user
+        from django_locqueue.accesslog.housekeeping import forget_users
 
+        parts = [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
         with savepoints():
-            forgetting.forget_batch(forgetting.rows_of_user(key))
-            forget_user.enqueue(key)
+            for part in parts:
+                forgetting.forget_batch(forgetting.rows_of_users(part))
+            forget_users.enqueue_many(((part,), {}) for part in parts)
     except Exception:
         logger.exception(
-            "The access log was not told that user %s is deleted. Run: manage.py accesslog forget --user %s", key, key
+            "The access log was not told that users are deleted. Run for each of them: "
+            "manage.py accesslog forget --user-id %s",
+            ", ".join(map(str, keys)),
         )

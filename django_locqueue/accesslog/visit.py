@@ -17,6 +17,8 @@ class Visit:
     """
 
     task_ids: tuple[int, ...] = ()  # the first MAX_TASKS
+    # Set when the request is answered: what it started has a copy of its context, and may go on as long as the process.
+    over = False
 
     @property
     def id(self) -> str:
@@ -27,10 +29,10 @@ class Visit:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        return {REQUEST_ID: self.id} if access_log.ENABLED else {}
+        return {REQUEST_ID: self.id} if access_log.ENABLED and not self.over else {}
 
     def enqueued(self, ids: Iterable[int]) -> None:
-        if len(self.task_ids) < MAX_TASKS:
+        if not self.over and len(self.task_ids) < MAX_TASKS:
             self.task_ids = (*self.task_ids, *islice(ids, MAX_TASKS - len(self.task_ids)))
 
 
@@ -40,4 +42,4 @@ def request_id() -> str | None:
     Its hit has it as ``hit_id``, and the tasks that it enqueues as ``request_id`` in their metadata.
     """
     origin = current_origin.get()
-    return origin.id if isinstance(origin, Visit) else None
+    return origin.id if isinstance(origin, Visit) and not origin.over else None

@@ -49,6 +49,9 @@ class HitList(list[Hit]):
     async def arecord_now(self, raw: RawHit) -> None:
         self.append(raw.clean())
 
+    def note_error(self) -> None:
+        self.counts.errors += 1
+
 
 @pytest.fixture
 def site(settings: Any) -> Any:
@@ -86,6 +89,7 @@ def stored(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, db: 
     Returns ``configure`` with the mode set.
     """
     own = Recorder()
+    monkeypatch.setattr(own, "_start_thread", lambda: None)
     monkeypatch.setattr(middleware, "recorder", own)
     configure(BACKEND="sync")
     yield lambda **keys: configure(BACKEND="sync", **keys)

@@ -4,13 +4,17 @@ import datetime
 
 import pytest
 from django.db import OperationalError, connection
+from django.test import Client
 from django.utils import timezone
 
+from django_locqueue.accesslog import middleware
+from django_locqueue.accesslog import recorder as module
 from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.loss_report import LossReport
 from django_locqueue.accesslog.losses import lost_since, record_loss
 from django_locqueue.accesslog.models import Loss
 from django_locqueue.accesslog.retention import prune
+from tests.accesslog.conftest import a_raw_hit
 from tests.accesslog.recording import Queue, record
 from tests.processes import wait_until
 from tests.store.plans import plans
@@ -99,6 +103,40 @@ def test_a_recorder_that_dropped_hits_says_so_when_the_queue_is_back(fast_record
     assert recorder.drain(30)
     wait_until(lambda: told)
     assert [numbers(loss) for loss in told] == [(1, 0, 0)]
+
+
+@pytest.fixture
+def told(fast_recorder):
+    """A recorder, and what it told the database."""
+    losses = []
+    return fast_recorder(Queue().send, lambda **loss: losses.append(loss)), losses
+
+
+def test_where_every_request_fails_that_is_told_though_there_is_nothing_to_send(told):
+    recorder, losses = told
+    recorder.note_error()
+    wait_until(lambda: losses)
+    assert numbers(losses[0]) == (0, 0, 1)
+
+
+def test_what_the_queue_refuses_in_the_request_is_told_too(told):
+    recorder, losses = told
+    recorder.record_now(a_raw_hit("/bad"))
+    wait_until(lambda: losses)
+    assert numbers(losses[0]) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("key", ["BATCH", "INTERVAL"])
+def test_settings_that_cannot_be_used_are_told_too(configure, told, monkeypatch, key):
+    recorder, losses = told
+    monkeypatch.setattr(middleware, "recorder", recorder)
+    monkeypatch.setattr(module, "LONGEST_BACKOFF_SECONDS", 0.01)
+    configure(**{key: "many"})
+    assert Client().get("/page/").status_code == 200
+    wait_until(lambda: losses)
+    assert numbers(losses[0]) == (0, 0, 1)
+    assert recorder._thread.is_alive()
+    configure()  # for its end
 
 
 # In the database

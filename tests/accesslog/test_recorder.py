@@ -244,11 +244,12 @@ def test_direct_mode_drops_what_the_queue_refuses(fast_recorder, queue):
     assert (recorder.counts.refused, recorder.counts.failures, recorder.buffered) == (1, 0, 0)
 
 
-async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(queue):
+async def test_direct_mode_on_an_event_loop_drops_what_the_queue_refuses(fast_recorder, queue):
     async def send(batch):
         queue.send(batch)
 
-    recorder = Recorder(queue.send, send)
+    recorder = fast_recorder(queue.send)
+    recorder._asend = send
     await recorder.arecord_now(a_raw_hit("/bad"))
     await recorder.arecord_now(a_raw_hit("/a"))
     assert queue.paths == ["/a"]
@@ -273,6 +274,39 @@ def test_a_hit_keeps_its_id_when_it_is_tried_again(fast_recorder, direct):
         recorder.flush()
     assert recorder.flush()
     assert tried[0] == tried[1]
+
+
+@pytest.fixture
+def threadless(fast_recorder, monkeypatch):
+    """Return a function that makes a recorder with a hit that it could start no thread for."""
+
+    def make(send):
+        recorder = fast_recorder(send, INTERVAL=LONG)
+        with monkeypatch.context() as patch:
+            patch.setattr(recorder, "_start_thread", lambda: None)
+            record(recorder, "/a")
+        return recorder
+
+    return make
+
+
+def test_without_a_thread_too_drain_waits_no_longer_than_its_deadline(threadless):
+    stuck = threading.Event()
+    recorder = threadless(lambda batch: stuck.wait(30))
+    begun = time.monotonic()
+    assert not recorder.drain(0.05)
+    assert time.monotonic() - begun < 10
+    stuck.set()
+
+
+def test_drain_sends_nothing_where_no_thread_can_be_had(threadless, queue, monkeypatch):
+    def no_thread(self):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    recorder = threadless(queue.send)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert not recorder.drain(5)
+    assert queue.paths == []
 
 
 def test_a_thread_that_could_not_be_started_is_tried_again(fast_recorder, queue, monkeypatch):

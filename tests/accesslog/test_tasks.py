@@ -206,7 +206,7 @@ def test_bots_are_told_from_browsers(xdb, agent, bot):
 
 class BrokenQueue:
     @staticmethod
-    def enqueue(hits):
+    def enqueue(private_hits):
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO no_such_table VALUES (1)")
 

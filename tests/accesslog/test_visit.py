@@ -1,6 +1,7 @@
 """A request and the tasks that it enqueues know of each other."""
 
 import asyncio
+import contextvars
 import threading
 
 import pytest
@@ -89,6 +90,38 @@ def test_a_request_that_ends_with_an_exit_is_over(enqueuing):
     with pytest.raises(SystemExit):
         enqueuing(leave)
     assert current_origin.get() is None
+
+
+@pytest.fixture
+def left_behind(enqueuing):
+    """The context of something that a request started and did not wait for, when that request has been answered."""
+    kept = []
+    request, _ = enqueuing(lambda: kept.append(contextvars.copy_context()))
+    assert kept[0][current_origin].id == request
+    return kept[0]
+
+
+def test_what_outlives_its_request_enqueues_tasks_of_its_own(left_behind):
+    left_behind.run(add.enqueue, 1, 2)
+    assert list(metadata_of_tasks().values()) == [None]
+    assert left_behind[current_origin].task_ids == ()
+
+
+def test_what_outlives_its_request_is_in_none(left_behind):
+    assert left_behind.run(request_id) is None
+
+
+@pytest.mark.parametrize("ending", [SystemExit, asyncio.CancelledError])
+async def test_a_request_that_is_broken_off_is_over_too(hits, ending):
+    kept = []
+
+    async def view(request):
+        kept.append(current_origin.get())
+        raise ending
+
+    with pytest.raises(ending):
+        await AccessLogMiddleware(view)(RequestFactory().get("/"))
+    assert kept[0].over
 
 
 def test_the_id_of_the_request_can_be_asked_for(enqueuing):

@@ -27,15 +27,11 @@ def forget(*, user: Any = None, ip: str | None = None) -> int:
     """
     if (user is None) == (ip is None):
         raise TypeError("forget() takes either user or ip.")
-    rows = rows_of_user(user) if ip is None else rows_of_address(ip)
-    total = 0
-    while forgotten := forget_batch(rows):
-        total += forgotten
-    return total
+    return forget_rows(rows_of_users([getattr(user, "pk", user)]) if ip is None else rows_of_address(ip))
 
 
-def rows_of_user(user: Any) -> "QuerySet[AccessLog]":
-    return _log().filter(user_id=getattr(user, "pk", user))
+def rows_of_users(keys: list[Any]) -> "QuerySet[AccessLog]":
+    return _log().filter(user_id__in=keys)
 
 
 def rows_of_address(ip: str) -> "QuerySet[AccessLog]":
@@ -47,6 +43,14 @@ def rows_of_address(ip: str) -> "QuerySet[AccessLog]":
     keys = VisitorKey.objects.using(router.db_for_write(VisitorKey)).values_list("key", flat=True)
     names = [address, *(pseudonym(address, bytes(key)) for key in keys)]
     return _log().filter(location_id__in=[network_prefix(address, bits, bits) for bits in lengths], ip__in=names)
+
+
+def forget_rows(rows: "QuerySet[AccessLog]") -> int:
+    """Forget whose the rows are, batch by batch; return how many."""
+    total = 0
+    while forgotten := forget_batch(rows):
+        total += forgotten
+    return total
 
 
 def forget_batch(rows: "QuerySet[AccessLog]") -> int:

@@ -1,14 +1,17 @@
 """Somebody is taken out of the log; the requests stay."""
 
+import time
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.accesslog import privacy, user_deletion
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.analytics.tasks import count_stale_hours
-from django_locqueue.accesslog.housekeeping import forget_user
+from django_locqueue.accesslog.housekeeping import forget_users
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, VisitorKey
 from django_locqueue.accesslog.privacy import forgetting
 from django_locqueue.accesslog.privacy.pseudonym import pseudonym
@@ -140,19 +143,41 @@ def alice():
 
 
 def waiting():
-    return [task.args_kwargs["args"] for task in Task.objects.filter(task_path=forget_user.module_path).order_by("id")]
+    return [task.args_kwargs["args"] for task in Task.objects.filter(task_path=forget_users.module_path).order_by("id")]
 
 
 def test_deleting_a_user_enqueues_that_the_log_forgets_them(alice):
     key = alice.pk
     alice.delete()
-    assert waiting() == [[key]]
+    assert waiting() == [[[key]]]
 
 
-def test_deleting_many_enqueues_each(alice):
-    get_user_model().objects.create(username="bob")
+@pytest.fixture
+def crowd():
+    """Fifty users, and the rows of two of them."""
+    get_user_model().objects.bulk_create(get_user_model()(username=f"user {n}") for n in range(50))
+    users = list(get_user_model().objects.order_by("pk"))
+    return users, [row(n, user_id=users[n].pk) for n in range(2)]
+
+
+def test_users_who_are_deleted_together_are_one_task(crowd):
+    users, _ = crowd
+    get_user_model().objects.order_by("pk").delete()
+    assert waiting() == [[[user.pk for user in users]]]
+
+
+def test_and_cost_the_log_as_much_as_one(crowd):
+    _, rows = crowd
+    with CaptureQueriesContext(connection) as queries:
+        get_user_model().objects.all().delete()
+    assert len([query for query in queries if "locqueue" in query["sql"]]) < 10
+    assert [known(each) for each in rows] == [NOBODY] * 2
+
+
+def test_thousands_are_some_tasks(crowd, monkeypatch):
+    monkeypatch.setattr(user_deletion, "CHUNK", 20)
     get_user_model().objects.all().delete()
-    assert len(waiting()) == 2
+    assert [len(keys) for [keys] in waiting()] == [20, 20, 10]
 
 
 def test_with_a_user_their_rows_are_forgotten(alice):
@@ -194,20 +219,31 @@ def test_a_queue_that_is_full_does_not_keep_a_user_from_being_deleted(alice, mon
     def full(*_args, **_kwargs):
         connection.cursor().execute("SELECT 1 FROM nowhere")
 
-    monkeypatch.setattr(type(forget_user), "enqueue", full)
+    monkeypatch.setattr(type(forget_users), "enqueue_many", full)
     with transaction.atomic():
         key = alice.pk
         alice.delete()
         assert not get_user_model().objects.exists()
-    assert f"accesslog forget --user {key}" in caplog.text
+    assert f"accesslog forget --user-id {key}" in caplog.text
 
 
-def test_what_the_user_had_just_requested_is_forgotten_later():
-    forget_user.func(7)
-    assert waiting() == [[7]]
-    [task] = Task.objects.filter(task_path=forget_user.module_path)
-    assert (task.state, task.args_kwargs["kwargs"]) == ("scheduled", {"is_last": True})
-    late = row()
-    forget_user.func(7, is_last=True)
+@pytest.fixture
+def last_look():
+    """Return a function that forgets user 7 a second time, as a task does that the first time enqueued."""
+    forget_users.func([7])
+    [task] = Task.objects.filter(task_path=forget_users.module_path)
+    assert task.state == "scheduled"
+    return lambda: forget_users.func(*task.args_kwargs["args"], **task.args_kwargs["kwargs"])
+
+
+def test_what_the_user_had_just_requested_is_forgotten_later(last_look):
+    late = row(time=time.time() - 60)
+    last_look()
     assert known(late) == NOBODY
     assert len(waiting()) == 1
+
+
+def test_who_has_the_key_of_one_who_is_gone_is_not_forgotten(last_look):
+    new = row(time=time.time() + 1)
+    last_look()
+    assert known(new)[0] == 7
