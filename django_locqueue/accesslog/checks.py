@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from django_locqueue.accesslog import visitor
+from django_locqueue.accesslog import signed_in
 from django_locqueue.accesslog.client_ip import UNIX, parse_network
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.kinds import Kind, a_list, function, number, one_of, setting, truth, unless, wrong_values
@@ -53,7 +53,7 @@ KINDS = {
     "BOTS": one_of("E027", "flag", "skip", "same"),
     "SAMPLE_RATE": number("E024", 0, 1, "a number, such as 0.1 for one in ten,"),
     "SLOW_MS": number("E025", 0),
-    "USER": one_of("E001", *visitor.CHOICES),
+    "USER": one_of("E001", *signed_in.CHOICES),
     "ACTION": function("E004", "(request, response) and returns a text"),
     "MEASURE_STREAMING": truth("E028"),
     "QUERY_PARAMS": a_list("E014"),
