@@ -100,5 +100,12 @@ def place(setting: str, *keys: Any) -> str:
 def did_you_mean(key: Any, known: Iterable[str]) -> str:
     """Return the end of a sentence that names an unknown key."""
     known = list(known)
+    close = closest(key, known)
+    return f"; did you mean {close!r}?" if close else f"; it has {', '.join(sorted(known))}."
+
+
+def closest(key: Any, known: Iterable[str]) -> str | None:
+    """Return the one that was meant, if any is like it."""
+    known = list(known)
     close = get_close_matches(str(key), known, n=1) or get_close_matches(str(key).upper(), known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(sorted(known))}."
+    return close[0] if close else None

@@ -10,13 +10,7 @@ class AccessLogConfig(AppConfig):
 
     def ready(self) -> None:
         # They register system checks.
-        from django_locqueue.accesslog import (  # noqa: F401
-            checks,
-            locating_checks,
-            recorder_checks,
-            request_checks,
-            user_deletion,
-        )
+        from django_locqueue.accesslog import checks, recorder_checks, user_deletion, view_checks  # noqa: F401
         from django_locqueue.accesslog.geo import checks as geo_checks  # noqa: F401
         from django_locqueue.accesslog.privacy import checks as privacy_checks  # noqa: F401
 

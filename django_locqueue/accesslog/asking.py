@@ -17,6 +17,7 @@ from django_locqueue import ChunkCall, QueueFull, Snooze, Unique, task
 from django_locqueue.accesslog.breaker import Breaker
 from django_locqueue.accesslog.conf import access_log, geo, until_settings_change
 from django_locqueue.accesslog.geo.chain import current_chain
+from django_locqueue.accesslog.geo.countries import completed
 from django_locqueue.accesslog.geo.errors import GeoError, ProviderDenied, QuotaExhausted, RateLimited, Transient
 from django_locqueue.accesslog.geo.provider import Answers, Provider
 from django_locqueue.accesslog.geo.rate import rate_of
@@ -150,7 +151,7 @@ class _Asking:
             elif (place := answers.places[address]) is None:
                 unknown += prefixes
             else:
-                known |= dict.fromkeys(prefixes, current_chain().complete(place))
+                known |= dict.fromkeys(prefixes, completed(place))
         write_places(known)
         write_places(dict.fromkeys(self._ask_behind(unknown)))
         if unanswered:

@@ -1,52 +1,124 @@
 """System checks: what is wrong with the access log's settings, before a request meets it."""
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
-from django.utils.module_loading import import_string
 
-from django_locqueue.accesslog import visitor
+from django_locqueue.accesslog import signed_in
 from django_locqueue.accesslog.client_ip import UNIX, parse_network
 from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.kinds import Kind, a_list, function, number, one_of, setting, truth, unless, wrong_values
 from django_locqueue.accesslog.privacy import policy
 from django_locqueue.accesslog.rules import as_list
-from django_locqueue.conf import place
 
 MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
-
-CHOICES = {
-    "BACKEND": ("buffer", "sync", "logging", "null"),
-    "OVERFLOW": ("drop_oldest", "drop_new", "spool"),
-    "USER": visitor.CHOICES,
-    "IP_STORAGE": policy.IP_STORAGE,
-    "PATH": policy.PATH,
-}
-# Least and most of each number.
-RANGES: Mapping[str, tuple[float, float]] = {
-    "BUFFER_SIZE": (1, 10_000_000),
-    "BATCH": (1, 10_000),
-    "INTERVAL": (0.01, 3600),
-    "EXIT_TIMEOUT": (0, 60),
-    "PREFIX_V4": (8, 32),
-    "PREFIX_V6": (16, 128),
-}
 QUEUE_NAME_LENGTH = 128  # what the queue takes
-WHOLE = {"BUFFER_SIZE", "BATCH", "PREFIX_V4", "PREFIX_V6"}
+MOST_DAYS = 36_500
 
 
-LISTS = ("EXCLUDE_PATHS", "EXCLUDE_METHODS", "QUERY_PARAMS")
+def _is_queue_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= QUEUE_NAME_LENGTH and value.isprintable()
 
 
-def setting(*keys: str) -> str:
-    return place("LOCQUEUE", "ACCESS_LOG", *keys)
+def _is_header(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("HTTP_") and value == value.upper() and "-" not in value
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and (value.startswith("/") or hasattr(settings, value))
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and "*" not in value[:-1]
+
+
+_methods = a_list("E020")
+_days = number("E043", 1, MOST_DAYS, "a whole number of days", none="to keep all for ever")
+
+KINDS = {
+    "ENABLED": truth("E012"),
+    "BACKEND": one_of("E001", "buffer", "sync", "logging", "null"),
+    "EXCLUDE_PATHS": a_list("E014"),
+    "EXCLUDE_VIEWS": a_list("E020"),
+    "EXCLUDE_STATUS": a_list("E020"),
+    "METHODS": Kind("E020", lambda value: "" if value is None else _methods.problem(value), _methods.hint),
+    "EXCLUDE_METHODS": a_list("E014"),
+    "FILTER": function("E026", "(request, response) and returns False for what is left out"),
+    "BOTS": one_of("E027", "flag", "skip", "same"),
+    "SAMPLE_RATE": number("E024", 0, 1, "a number, such as 0.1 for one in ten,"),
+    "SLOW_MS": number("E025", 0),
+    "USER": one_of("E001", *signed_in.CHOICES),
+    "ACTION": function("E004", "(request, response) and returns a text"),
+    "MEASURE_STREAMING": truth("E028"),
+    "QUERY_PARAMS": a_list("E014"),
+    "PATH": one_of("E001", *policy.PATH),
+    "IP_STORAGE": one_of("E001", *policy.IP_STORAGE),
+    "RESPECT_GPC": truth("E040"),
+    "RESPECT_DNT": truth("E040"),
+    "TRUSTED_PROXY_COUNT": number("E007", 0, what="a whole number of proxies", none="if you know their networks"),
+    "IP_HEADER": Kind(
+        "E008",
+        unless(_is_header, "is {!r}, which is no key of request.META"),
+        lambda value: f'Write it as Django does: "{f"HTTP_{value}".upper().replace("-", "_")}".',
+    ),
+    "CLIENT_IP": function("E026", "(request)"),
+    "PREFIX_V4": number("E002", 8, 32, "a whole number"),
+    "PREFIX_V6": number("E002", 16, 128, "a whole number"),
+    "BUFFER_SIZE": number("E002", 1, 10_000_000, "a whole number"),
+    "BATCH": number("E002", 1, 10_000, "a whole number"),
+    "INTERVAL": number("E002", 0.01, 3600),
+    "EXIT_TIMEOUT": number("E002", 0, 60),
+    "OVERFLOW": one_of("E001", "drop_oldest", "drop_new", "spool"),
+    "QUEUE_NAME": Kind(
+        "E013",
+        unless(_is_queue_name, f"must be a name of at most {QUEUE_NAME_LENGTH} printable characters, got {{!r}}"),
+        'Write the name of a queue that a worker serves; the default is "default".',
+    ),
+    "RETENTION_DAYS": _days,
+    "ROLLUP_RETENTION_DAYS": _days,
+}
+ENTRIES = {
+    "EXCLUDE_PATHS": Kind(
+        "E003",
+        unless(_is_path, "contains {!r}, which is no path and no setting"),
+        'Write a path ("/health"), a tree ("/static/"), or the name of a Django setting ("STATIC_URL").',
+    ),
+    "EXCLUDE_VIEWS": Kind(
+        "E023",
+        unless(lambda value: isinstance(value, str), "contains {!r}, which is no name of a URL"),
+        'Write names as url() and reverse() take them: "health", "admin:index".',
+    ),
+    "EXCLUDE_STATUS": Kind(
+        "E022", unless(_is_status, "contains {!r}, which is no HTTP status"), "Write numbers: 404, 304, …"
+    ),
+    "METHODS": Kind(
+        "E021",
+        unless(lambda value: isinstance(value, str) and value.isalpha(), "contains {!r}, which is no HTTP method"),
+        'Write "GET", "POST", …',
+    ),
+    "QUERY_PARAMS": Kind(
+        "E041",
+        unless(_is_parameter, "contains {!r}, which is no name of a parameter"),
+        'Write names ("q"), or beginnings of names with a star at the end ("utm_*").',
+    ),
+    "TRUSTED_PROXIES": Kind(
+        "E006",
+        unless(lambda value: value == UNIX or parse_network(value) is not None, "contains {!r}, which is no network"),
+        'Write networks such as "10.0.0.0/8" (host bits zero), addresses, or "unix:" for a socket file.',
+    ),
+}
 
 
 @register()
 def check_access_log(**_: Any) -> list[CheckMessage]:
-    return [*_middleware(), *_values(), *_trust()]
+    values = wrong_values(KINDS, ENTRIES, lambda key: getattr(access_log, key))
+    return [*_middleware(), *values, *_trust()]
 
 
 def _middleware() -> Iterator[CheckMessage]:
@@ -75,84 +147,8 @@ def _middleware() -> Iterator[CheckMessage]:
         )
 
 
-def _values() -> Iterator[CheckMessage]:
-    for key, choices in CHOICES.items():
-        value = getattr(access_log, key)
-        if value not in choices:
-            yield Error(
-                f"{setting(key)} is {value!r}.",
-                hint=f"Use one of {', '.join(map(repr, choices))}.{did_you_mean(value, choices)}",
-                id="locqueue_accesslog.E001",
-            )
-    for key, (least, most) in RANGES.items():
-        value = getattr(access_log, key)
-        kinds = int if key in WHOLE else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
-            kind = "a whole number" if key in WHOLE else "a number"
-            yield Error(
-                f"{setting(key)} is {value!r}.",
-                hint=f"Use {kind} from {least} to {most}.",
-                id="locqueue_accesslog.E002",
-            )
-    if not isinstance(access_log.ENABLED, bool):
-        yield Error(
-            f"{setting('ENABLED')} is {access_log.ENABLED!r}.",
-            hint="Use True or False; a text from the environment is true, whatever it says.",
-            id="locqueue_accesslog.E012",
-        )
-    if problem := _queue_problem(access_log.QUEUE_NAME):
-        yield Error(
-            f"{setting('QUEUE_NAME')} {problem}, got {access_log.QUEUE_NAME!r}.",
-            hint='Write the name of a queue that a worker serves; the default is "default".',
-            id="locqueue_accesslog.E013",
-        )
-    for key in LISTS:
-        value = getattr(access_log, key)
-        if not isinstance(value, list | tuple | set | frozenset):
-            yield no_list(setting(key), value)
-    for entry in as_list(access_log.EXCLUDE_PATHS):
-        if not isinstance(entry, str) or not (entry.startswith("/") or hasattr(settings, entry)):
-            yield Error(
-                f"{setting('EXCLUDE_PATHS')} contains {entry!r}, which is no path and no setting.",
-                hint='Write a path ("/health"), a tree ("/static/"), or the name of a Django setting ("STATIC_URL").',
-                id="locqueue_accesslog.E003",
-            )
-    yield from _action(access_log.ACTION)
-
-
-def _queue_problem(name: Any) -> str | None:
-    if not isinstance(name, str) or not name:
-        return "must be a name"
-    return (
-        None
-        if name.isprintable() and len(name) <= QUEUE_NAME_LENGTH
-        else (f"must be at most {QUEUE_NAME_LENGTH} printable characters")
-    )
-
-
-def no_list(where: str, value: Any) -> CheckMessage:
-    """Return the error of a setting that is no list."""
-    written = f"[{value!r}]" if isinstance(value, str) else "a list"
-    return Error(f"{where} must be a list, got {value!r}.", hint=f"Write {written}.", id="locqueue_accesslog.E014")
-
-
-def _action(action: Any) -> Iterator[CheckMessage]:
-    reason = ""
-    if isinstance(action, str):
-        try:
-            action = import_string(action)
-        except (Exception, SystemExit) as error:  # whatever the module does while it is imported
-            reason = f" It cannot be imported: {error!r}."
-    if action is not None and not callable(action):
-        yield Error(
-            f"{setting('ACTION')} is {action!r}.{reason}",
-            hint="Use None, a function that takes (request, response) and returns a text, or its dotted path.",
-            id="locqueue_accesslog.E004",
-        )
-
-
 def _trust() -> Iterator[CheckMessage]:
-    proxies, count, header = access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT, access_log.IP_HEADER
+    proxies, count = access_log.TRUSTED_PROXIES, access_log.TRUSTED_PROXY_COUNT
     if proxies and count is not None:
         yield Error(
             f"Both {setting('TRUSTED_PROXIES')} and {setting('TRUSTED_PROXY_COUNT')} are set; they contradict.",
@@ -161,34 +157,17 @@ def _trust() -> Iterator[CheckMessage]:
         )
     for entry in as_list(proxies):
         network = parse_network(entry)
-        if network is None and entry != UNIX:
-            yield Error(
-                f"{setting('TRUSTED_PROXIES')} contains {entry!r}, which is no network.",
-                hint='Write networks such as "10.0.0.0/8" (host bits zero), addresses, or "unix:" for a socket file.',
-                id="locqueue_accesslog.E006",
-            )
-        elif network is not None and network.prefixlen == 0:
+        if network is not None and network.prefixlen == 0:
             yield Warning(
                 f"{setting('TRUSTED_PROXIES')} contains {entry!r}: every client is trusted to name its own address.",
                 hint="List only the networks of your own proxies. Note that `uvicorn --forwarded-allow-ips '*'` has "
                 "the same effect before Django sees the request.",
                 id="locqueue_accesslog.W003",
             )
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
-        yield Error(
-            f"{setting('TRUSTED_PROXY_COUNT')} is {count!r}.",
-            hint="Use the number of proxies that you run in front of the site, or None.",
-            id="locqueue_accesslog.E007",
+    if access_log.CLIENT_IP is not None and (proxies or count is not None):
+        yield Warning(
+            f"{setting('CLIENT_IP')} is set, so {setting('TRUSTED_PROXIES')} and {setting('TRUSTED_PROXY_COUNT')} "
+            "are not used.",
+            hint="Keep the one that you mean.",
+            id="locqueue_accesslog.W021",
         )
-    if not isinstance(header, str) or not header.startswith("HTTP_") or header != header.upper() or "-" in header:
-        key = f"HTTP_{header}".upper().replace("-", "_")
-        yield Error(
-            f"{setting('IP_HEADER')} is {header!r}, which is no key of request.META.",
-            hint=f'Write it as Django does: "{key}".',
-            id="locqueue_accesslog.E008",
-        )
-
-
-def did_you_mean(value: Any, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(str(value), list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+from django_locqueue.accesslog.geo.result import IPAddress
+
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 UNIX = "unix:"  # in TRUSTED_PROXIES: a peer on a socket file, which has no address

@@ -16,10 +16,10 @@ from django_locqueue.accesslog import hit as limits
 from django_locqueue.accesslog.raw_hit import RawHit, capture
 from django_locqueue.accesslog.recorder import recorder
 from django_locqueue.accesslog.rules import Rules, current_rules
+from django_locqueue.accesslog.signed_in import auser_id, user_id
 from django_locqueue.accesslog.stream import CLIENT_CLOSED_REQUEST, SERVER_ERROR, measure
 from django_locqueue.accesslog.throttled import ThrottledLogger
 from django_locqueue.accesslog.visit import Visit
-from django_locqueue.accesslog.visitor import auser_id, user_id
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
 

@@ -6,7 +6,7 @@ for 99.94 %; a /16 does not.
 
 import ipaddress
 
-from django_locqueue.accesslog.client_ip import IPAddress
+from django_locqueue.accesslog.geo.result import IPAddress
 from django_locqueue.accesslog.privacy.pseudonym import SHARED_V4, SHARED_V6, told_network
 
 PREFIX_LENGTH = 43  # characters of the longest IPv6 network

@@ -17,9 +17,9 @@ from django_locqueue.accesslog.privacy.policy import DNT, GPC, PrivacyPolicy
 from django_locqueue.accesslog.privacy.protection import protect
 from django_locqueue.accesslog.privacy.query import MAX_QUERY
 from django_locqueue.accesslog.rules import Rules
+from django_locqueue.accesslog.signed_in import loaded_user_id
 from django_locqueue.accesslog.throttled import ThrottledLogger
 from django_locqueue.accesslog.visit import Visit
-from django_locqueue.accesslog.visitor import loaded_user_id
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
 

@@ -11,15 +11,11 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.delivery import HITS_LOGGER
+from django_locqueue.accesslog.kinds import setting
 from django_locqueue.accesslog.spool import WHOLE
-from django_locqueue.conf import place
 
 # The address space of a site whose web server hands out files: what is in there, anybody can fetch.
 SERVED = ("MEDIA_ROOT", "STATIC_ROOT")
-
-
-def setting(key: str) -> str:
-    return place("LOCQUEUE", "ACCESS_LOG", key)
 
 
 @register()

@@ -15,7 +15,7 @@ from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.exclusions import Exclusions
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
 from django_locqueue.accesslog.sample import Sample
-from django_locqueue.accesslog.visitor import IF_LOADED
+from django_locqueue.accesslog.signed_in import IF_LOADED
 
 logger = logging.getLogger("django_locqueue.accesslog")
 

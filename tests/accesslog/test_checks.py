@@ -2,13 +2,19 @@
 
 import pytest
 
-from django_locqueue.accesslog.checks import MIDDLEWARE, check_access_log
+from django_locqueue.accesslog.checks import ENTRIES, KINDS, MIDDLEWARE, check_access_log
+from django_locqueue.accesslog.conf import GEO_DEFAULTS, access_log
+from django_locqueue.accesslog.geo import checks as geo_checks
 
 
 def found():
     messages = check_access_log()
     assert all(message.hint for message in messages)
     return [str(message.id).removeprefix("locqueue_accesslog.") for message in messages]
+
+
+async def acoroutine(request, response=None):
+    return False
 
 
 def test_the_defaults_are_right(site):
@@ -34,6 +40,11 @@ def test_a_middleware_that_is_not_first_is_noticed(site):
 def test_a_middleware_that_is_listed_twice_is_noticed(site):
     site.MIDDLEWARE = [MIDDLEWARE, "django.middleware.common.CommonMiddleware", MIDDLEWARE]
     assert found() == ["W005"]
+
+
+def test_every_setting_is_checked():
+    assert access_log.defaults.keys() - KINDS.keys() - ENTRIES.keys() == {"SPOOL_DIR", "GEO"}  # by checks of their own
+    assert geo_checks.KINDS.keys() == GEO_DEFAULTS.keys()
 
 
 @pytest.mark.parametrize(
@@ -69,6 +80,33 @@ def test_a_middleware_that_is_listed_twice_is_noticed(site):
         ({"TRUSTED_PROXY_COUNT": "1"}, ["E007"]),
         ({"TRUSTED_PROXY_COUNT": -1}, ["E007"]),
         ({"IP_HEADER": "X-Real-IP"}, ["E008"]),
+        ({"EXCLUDE_VIEWS": "order"}, ["E020"]),
+        ({"EXCLUDE_VIEWS": [7]}, ["E023"]),
+        ({"EXCLUDE_STATUS": [404]}, []),
+        ({"EXCLUDE_STATUS": 404}, ["E020"]),
+        ({"EXCLUDE_STATUS": ["404"]}, ["E022"]),
+        ({"EXCLUDE_STATUS": [True]}, ["E022"]),
+        ({"METHODS": ["GET"]}, []),
+        ({"METHODS": "GET"}, ["E020"]),
+        ({"METHODS": [7]}, ["E021"]),
+        ({"SAMPLE_RATE": 0.1}, []),
+        ({"SAMPLE_RATE": 0}, []),
+        ({"SAMPLE_RATE": 10}, ["E024"]),
+        ({"SAMPLE_RATE": float("nan")}, ["E024"]),
+        ({"SAMPLE_RATE": "0.1"}, ["E024"]),
+        ({"SAMPLE_RATE": True}, ["E024"]),
+        ({"SLOW_MS": None}, ["E025"]),
+        ({"SLOW_MS": -1}, ["E025"]),
+        ({"FILTER": lambda request, response: True}, []),
+        ({"FILTER": "nowhere.to.be.found"}, ["E026"]),
+        ({"FILTER": 7}, ["E026"]),
+        ({"FILTER": acoroutine}, ["E026"]),
+        ({"CLIENT_IP": "tests.accesslog.test_checks.acoroutine"}, ["E026"]),
+        ({"CLIENT_IP": lambda request: None, "TRUSTED_PROXIES": ["10.0.0.0/8"]}, ["W021"]),
+        ({"BOTS": "skipp"}, ["E027"]),
+        ({"MEASURE_STREAMING": "no"}, ["E028"]),
+        ({"ACTION": acoroutine}, ["E004"]),
+        ({"SLOW_MS": float("inf")}, []),
     ],
 )
 def test_a_wrong_value_is_an_error(configure, keys, expected):

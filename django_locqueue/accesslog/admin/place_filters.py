@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.accesslog.admin.filters import AskedFilter
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
-from django_locqueue.accesslog.analytics.provinces import CHINA, spellings_of
+from django_locqueue.accesslog.analytics.provinces import CHINA_CODE, spellings_of
 from django_locqueue.accesslog.visible import visible
 
 COUNTRIES_OFFERED = 12
@@ -71,7 +71,7 @@ def in_country(key: str) -> Q:
 
 
 def in_province(country: str, name: str) -> Q:
-    code, spellings = spellings_of(name) if country == CHINA else ("", ())
+    code, spellings = spellings_of(name) if country == CHINA_CODE else ("", ())
     if not code:
         return Q(location__province=name)
     spelled = Q()
@@ -81,5 +81,5 @@ def in_province(country: str, name: str) -> Q:
 
 
 def in_city(country: str, name: str) -> Q:
-    suffixes = CITY_SUFFIXES if country == CHINA and name else ("",)
+    suffixes = CITY_SUFFIXES if country == CHINA_CODE and name else ("",)
     return Q(location__city__in=[name + suffix for suffix in suffixes])

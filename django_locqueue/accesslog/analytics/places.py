@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from django_locqueue.accesslog.analytics.keys import RESERVED, UNKNOWN, joined
-from django_locqueue.accesslog.analytics.provinces import CHINA, province_name
+from django_locqueue.accesslog.analytics.provinces import CHINA_CODE, province_name
+from django_locqueue.accesslog.geo.region import CHINA
 from django_locqueue.accesslog.models import HourlyStat, Location
 
 Dimension = HourlyStat.Dimension
@@ -23,8 +24,8 @@ def keys_of(
     elif not code and not country:
         nowhere = UNKNOWN
     else:
-        code = code or (CHINA if country == "中国" else "")
-        if code == CHINA:
+        code = code or (CHINA_CODE if country == CHINA else "")
+        if code == CHINA_CODE:
             province, city = province_name(province, adcode), _city_suffix.sub("", city)
         yield Dimension.COUNTRY, joined(code, country)
         yield Dimension.PROVINCE, joined(code or country, province)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-CHINA = "CN"
+CHINA_CODE = "CN"
 
 # By the first two digits of their codes (GB/T 2260): the short name, and how databases in Latin letters spell it.
 _SPELLINGS: Mapping[str, tuple[str, ...]] = {

@@ -6,17 +6,13 @@ Files are asked at once; a service is only named, since that is a task of its ow
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 
 from django_locqueue.accesslog.conf import geo, until_settings_change
-from django_locqueue.accesslog.geo.countries import SAMPLE, Countries
+from django_locqueue.accesslog.geo.countries import completed
 from django_locqueue.accesslog.geo.errors import GeoError
-from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.provider import Provider
 from django_locqueue.accesslog.geo.registry import make
-from django_locqueue.accesslog.geo.reserved import Reserved
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
-from django_locqueue.accesslog.geo.xdb import Xdb
 from django_locqueue.accesslog.rules import as_list
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
@@ -42,13 +38,11 @@ class Chain:
         self.providers = providers
         self.is_whole = is_whole
         self.services: Mapping[str, Provider] = {each.name: each for each in providers if not each.offline}
-        self._countries: Countries | None = None
-        self._lock = Lock()
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
         """Return what the first provider that knows says, up to the first service; None if nobody knows.
 
-        Answers are never mixed, but that a country gets the code or the name that the other provider has for it.
+        Answers are never mixed, but that each country has both its code and its name.
         """
         return self.find([address]).places.get(address)
 
@@ -102,28 +96,8 @@ class Chain:
             except GeoError as error:
                 logger.warning("IP locations: %s", error)
                 break
-            found |= {address: self.complete(place) for address, place in places.items() if place is not None}
+            found |= {address: completed(place) for address, place in places.items() if place is not None}
         return found
-
-    def complete(self, result: GeoResult) -> GeoResult:
-        """Return the place with both the name and the code of its country, as far as the files tell."""
-        if result.is_reserved or (result.country and result.country_code):
-            return result
-        with self._lock:
-            if self._countries is None:
-                self._countries = self._compare()
-        return self._countries.complete(result)
-
-    def _compare(self) -> Countries:
-        named = next((provider for provider in self.providers if isinstance(provider, Xdb)), None)
-        coded = next((provider for provider in self.providers if isinstance(provider, Iptocc)), None)
-        if named is None or coded is None:
-            return Countries((), Reserved())
-        try:
-            return Countries(named.sample(SAMPLE), coded)
-        except GeoError as error:
-            logger.warning("IP locations: %s", error)
-            return Countries((), Reserved())
 
 
 @until_settings_change

@@ -8,20 +8,36 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from django_locqueue.accesslog.checks import did_you_mean, no_list, setting
 from django_locqueue.accesslog.conf import GEO_DEFAULTS, access_log, geo
 from django_locqueue.accesslog.geo.errors import GeoError, NotInstalled
 from django_locqueue.accesslog.geo.provider import Provider
 from django_locqueue.accesslog.geo.registry import BUILT_IN, make
-from django_locqueue.accesslog.rules import as_list
+from django_locqueue.accesslog.kinds import Kind, a_list, guess, number, setting, truth, unless, wrong_values
 
 OLD = datetime.timedelta(days=365)
 
-# Least and most seconds of each.
-RANGES: Mapping[str, tuple[float, float]] = {
-    "MIN_INTERVAL": (0, 3600),
-    "CONNECT_TIMEOUT": (0.01, 60),
-    "READ_TIMEOUT": (0.01, 60),
+
+def _is_file(value: Any) -> bool:
+    return value is None or isinstance(value, str | os.PathLike)
+
+
+_path = Kind(
+    "E056",
+    unless(_is_file, "has {!r}, which is no path"),
+    "Write the path of the file as a text or a pathlib.Path.",
+)
+KINDS = {
+    "PROVIDERS": a_list("E014", (list, tuple)),  # a set has no order
+    "XDB_V4": _path,
+    "XDB_V6": _path,
+    "MMDB": a_list("E014", (list, tuple)),
+    "MIN_INTERVAL": number("E051", 0, 3600, "a number of seconds"),
+    "CONNECT_TIMEOUT": number("E051", 0.01, 60, "a number of seconds"),
+    "READ_TIMEOUT": number("E051", 0.01, 60, "a number of seconds"),
+    "MAX_ATTEMPTS": number("E054", 1, 100, "a whole number"),
+    "CACHE_DAYS": number("E054", 1, 3650, "a number of days"),
+    "NEGATIVE_HOURS": number("E054", 1, 8760, "a number of hours"),
+    "SEND_TRUNCATED": truth("E052"),
 }
 
 
@@ -60,34 +76,10 @@ def _values() -> Iterator[CheckMessage]:
     for key in given.keys() - GEO_DEFAULTS.keys():
         yield Error(
             f"{setting('GEO')} has no key {key!r}.",
-            hint=f"It has {', '.join(GEO_DEFAULTS)}.{did_you_mean(key, GEO_DEFAULTS)}",
-            id="locqueue_accesslog.E009",
+            hint=f"It has {', '.join(GEO_DEFAULTS)}.{guess(key, GEO_DEFAULTS)}",
+            id="locqueue_accesslog.E055",
         )
-    for key in ("PROVIDERS", "MMDB"):
-        if not isinstance(geo(key), list | tuple):
-            yield no_list(setting("GEO", key), geo(key))
-    mmdb = [("MMDB", path) for path in as_list(geo("MMDB"))]
-    for key, path in [("XDB_V4", geo("XDB_V4")), ("XDB_V6", geo("XDB_V6")), *mmdb]:
-        if path is not None and not isinstance(path, str | os.PathLike):
-            yield Error(
-                f"{setting('GEO', key)} has {path!r}, which is no path.",
-                hint="Write the path of the file as a text or a pathlib.Path.",
-                id="locqueue_accesslog.E011",
-            )
-    for key, (least, most) in RANGES.items():
-        value = geo(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            yield Error(
-                f"{setting('GEO', key)} is {value!r}.",
-                hint=f"Use a number of seconds from {least} to {most}.",
-                id="locqueue_accesslog.E051",
-            )
-    if not isinstance(geo("SEND_TRUNCATED"), bool):
-        yield Error(
-            f"{setting('GEO', 'SEND_TRUNCATED')} is {geo('SEND_TRUNCATED')!r}.",
-            hint="Use True or False; a text from the environment is true, whatever it says.",
-            id="locqueue_accesslog.E052",
-        )
+    yield from wrong_values(KINDS, {"MMDB": _path}, geo, "GEO")
 
 
 def _entry(entry: Any, providers: list[Provider]) -> Iterator[CheckMessage]:
@@ -122,10 +114,10 @@ def _entry(entry: Any, providers: list[Provider]) -> Iterator[CheckMessage]:
 
 def _together(providers: list[Provider]) -> Iterator[CheckMessage]:
     online = [provider.name for provider in providers if not provider.offline]
-    for name, number in Counter(online).items():
-        if number > 1:
+    for name, count in Counter(online).items():
+        if count > 1:
             yield Error(
-                f"{setting('GEO', 'PROVIDERS')} has {number} services called {name!r}: they would share one rate and "
+                f"{setting('GEO', 'PROVIDERS')} has {count} services called {name!r}: they would share one rate and "
                 "one record of failures.",
                 hint='Give each a "name" of its own.',
                 id="locqueue_accesslog.E053",

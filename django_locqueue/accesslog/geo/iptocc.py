@@ -7,11 +7,7 @@ from importlib import metadata
 
 from django_locqueue.accesslog.geo.errors import NotInstalled
 from django_locqueue.accesslog.geo.provider import OfflineProvider
-from django_locqueue.accesslog.geo.region import CHINA
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
-
-# Other countries are named by the chain, if ip2region's file is there (see countries.py).
-NAMES = {"CN": CHINA}
 
 
 class Iptocc(OfflineProvider):
@@ -28,7 +24,7 @@ class Iptocc(OfflineProvider):
 
     def lookup(self, address: IPAddress) -> GeoResult | None:
         code = self._country_code(str(address))
-        return GeoResult(self.name, country_code=code, country=NAMES.get(code, "")) if code else None
+        return GeoResult(self.name, country_code=code) if code else None
 
     def version(self) -> str:
         # Its data have no date, but a release of their own whenever they are drawn anew.

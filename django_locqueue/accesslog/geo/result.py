@@ -1,7 +1,7 @@
 """What a provider says about an address."""
 
 import ipaddress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -45,6 +45,3 @@ class GeoResult:
             if getattr(self, area):
                 return area
         return Precision.COUNTRY
-
-    def with_country(self, code: str, name: str) -> "GeoResult":
-        return replace(self, country_code=code, country=name)

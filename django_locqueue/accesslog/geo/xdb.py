@@ -1,7 +1,7 @@
 """Provinces and cities from ip2region's files."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -44,10 +44,3 @@ class Xdb(OfflineProvider):
 
     def built(self) -> Sequence[datetime.date]:
         return [file.get().built for file in self._files.values()]
-
-    def sample(self, most: int) -> Iterator[tuple[IPAddress, GeoResult]]:
-        """Yield about ``most`` places that the files name, each with an address there."""
-        for file in self._files.values():
-            for address, region in file.get().sample(most // len(self._files)):
-                if (place := parse_region(region, self.name)) is not None:
-                    yield address, place

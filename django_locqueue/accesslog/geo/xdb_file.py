@@ -13,8 +13,6 @@ import datetime
 import mmap
 import os
 import struct
-from collections.abc import Iterator
-from ipaddress import ip_address
 from pathlib import Path
 
 from django_locqueue.accesslog.geo.errors import GeoError
@@ -62,16 +60,6 @@ class XdbFile:
             else:
                 return data[place : place + length].decode("utf-8", "replace") if place and length else None
         return None
-
-    def sample(self, most: int) -> Iterator[tuple[IPAddress, str]]:
-        """Yield about ``most`` of the file's ranges, evenly: the first address of each, and its region text."""
-        _version, _policy, _created, first, last, *_ = _header.unpack_from(self._data)
-        turn = -1 if self.ip_version == 4 else 1
-        count = (last - first) // self._entry.size + 1
-        for number in range(0, count, max(1, count // most)):
-            start, _end, length, place = self._entry.unpack_from(self._data, first + number * self._entry.size)
-            if place and length:
-                yield ip_address(start[::turn]), self._data[place : place + length].decode("utf-8", "replace")
 
     @property
     def built(self) -> datetime.date:

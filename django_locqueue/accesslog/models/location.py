@@ -7,8 +7,6 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.accesslog.geo import data_version, reserved
 from django_locqueue.accesslog.prefix import PREFIX_LENGTH
 
-SEPARATOR = " · "
-
 
 class Location(models.Model):
     """One network prefix and its place. The log joins it, so that finding a place writes one row, not one per hit."""
@@ -57,4 +55,4 @@ class Location(models.Model):
         parts = [self.country or self.country_code, self.province, self.city, self.district]
         # 北京 is a province and its own city; it is said once.
         places = [part for n, part in enumerate(parts) if part and (n == 0 or part != parts[n - 1])]
-        return SEPARATOR.join(places) or str(self.State(self.state).label)
+        return " · ".join(places) or str(self.State(self.state).label)

@@ -7,7 +7,7 @@ web process spends for each request.
 import ipaddress
 from hashlib import blake2b
 
-from django_locqueue.accesslog.client_ip import IPAddress
+from django_locqueue.accesslog.geo.result import IPAddress
 
 # Bits of a network that many share. A longer one is nearly an address.
 SHARED_V4, SHARED_V6 = 24, 48
