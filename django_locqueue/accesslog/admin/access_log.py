@@ -26,9 +26,9 @@ from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
 from django_locqueue.accesslog.analytics.stale import mark_stale
+from django_locqueue.accesslog.checks import MIDDLEWARE
 from django_locqueue.accesslog.models import AccessLog
 
-MIDDLEWARE = "django_locqueue.accesslog.middleware.AccessLogMiddleware"
 INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)
 UNINDEXED = (
     filters.StatusFilter,
