@@ -15,7 +15,9 @@ from django_locqueue.accesslog.analytics.origin import origin
 from django_locqueue.accesslog.analytics.period import HOUR
 from django_locqueue.accesslog.analytics.referring import referring_site
 from django_locqueue.accesslog.analytics.tally import Tallies
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
+from django_locqueue.accesslog.privacy.policy import TRUNCATE
 
 Dimension = HourlyStat.Dimension
 
@@ -108,8 +110,8 @@ def _add(tallies: Tallies, key: str, group: Any) -> None:
 
 
 def _visitors(log: "QuerySet[AccessLog]") -> bytes:
-    """Return the sketch of the addresses that were there."""
-    column = "ip"
+    """Return the sketch of who was there: of addresses, or where those are only networks, of visitors."""
+    column = "visitor" if access_log.IP_STORAGE == TRUNCATE else "ip"
     names = log.exclude(ip=None).order_by(column).values_list(column, flat=True).distinct()
     page = list(names[:VISITORS_AT_ONCE])
     seen = sketch.sketch_of(filter(None, page))

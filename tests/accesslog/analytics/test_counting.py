@@ -153,6 +153,12 @@ def test_visitors_are_read_page_by_page(monkeypatch):
     assert visitors(*(logged(ip=ip) for ip in ips * 2), logged(is_bot=True)) == {False: 8, True: 1}
 
 
+def test_where_addresses_are_cut_to_networks_visitors_are_told_apart_all_the_same(configure):
+    configure(IP_STORAGE="truncate")
+    three = [logged(ip="49.65.250.0", visitor=visitor) for visitor in ("aa", "bb", "cc", "cc")]
+    assert visitors(*three, logged(ip=None)) == {False: 3}
+
+
 def test_a_bot_and_a_person_at_the_same_key_are_two_rows():
     assert stats("ip", counted(logged(), logged(is_bot=True))) == {
         ("49.65.250.135", False): 1,
