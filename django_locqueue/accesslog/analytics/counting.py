@@ -1,7 +1,7 @@
 """Counts an hour of the log: a few GROUP BYs over one range of its index of times, added up by key."""
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from django.db import router, transaction
@@ -57,19 +57,23 @@ def count(hour: datetime.datetime) -> list[HourlyStat]:
     return rows
 
 
-def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Iterable[int]) -> bool:
+def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection[int]) -> bool:
     """Replace the hour's counts, and take away the marks that were there before it was counted.
 
-    Return False, with nothing changed, if another worker has taken them away, which counted it later then; or if the
-    hour is closed.
+    Return False, with nothing stored, if the hour is closed; or if another worker has taken one of the marks away. Marks
+    that are left then have the hour counted again.
     """
     alias = router.db_for_write(HourlyStat)
     stats = HourlyStat.objects.using(alias)
     with transaction.atomic(using=alias):
-        taken, _ = StaleHour.objects.using(alias).filter(pk__in=list(marks)).delete()
+        # First of all, and all of them: whoever counts the hour at the same time waits here, and finds the first gone.
+        taken, _ = StaleHour.objects.using(alias).filter(pk__in=marks).delete()
+        if taken < len(marks):
+            transaction.set_rollback(True, using=alias)
+            return False
         # Each dimension by name: the index begins with it.
         counted = stats.filter(dimension__in=list(Dimension), hour=hour)
-        if not taken or counted.filter(dimension=Dimension.ALL, closed=True).exists():
+        if counted.filter(dimension=Dimension.ALL, closed=True).exists():
             return False
         counted.delete()
         stats.bulk_create(rows, batch_size=1000)

@@ -242,6 +242,16 @@ def test_of_two_workers_that_count_an_hour_at_once_the_later_count_stays():
     assert stats("path") == {("/a", False): 1, ("/b", False): 1}
 
 
+def test_a_worker_that_lost_one_of_its_marks_stores_nothing_and_leaves_the_others():
+    log(logged())
+    first = StaleHour.objects.create(hour=HOUR)
+    second = StaleHour.objects.create(hour=HOUR)
+    assert counting.store(HOUR, count(HOUR), [first.pk])
+    assert not counting.store(HOUR, count(HOUR), [first.pk, second.pk])
+    assert list(StaleHour.objects.all()) == [second]
+    assert stats("all") == {("", False): 1}
+
+
 def test_the_latest_hours_come_first_also_those_that_become_stale_meanwhile(monkeypatch):
     order = []
 
