@@ -1,22 +1,27 @@
 """Counts an hour of the log: a few GROUP BYs over one range of its index of times, added up by key."""
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from django.db import router, transaction
-from django.db.models import F, Max, Q, QuerySet, Sum
+from django.db.models import Case, CharField, F, Max, Q, QuerySet, Sum, Value, When
 
-from django_locqueue.accesslog.analytics import places, sketch
-from django_locqueue.accesslog.analytics.exact import Exact
+from django_locqueue.accesslog.analytics import places, sketch, tally
+from django_locqueue.accesslog.analytics.exact import Exact, ExactAddress
 from django_locqueue.accesslog.analytics.histogram import ClassOf
-from django_locqueue.accesslog.analytics.keys import UNKNOWN
+from django_locqueue.accesslog.analytics.keys import REST
+from django_locqueue.accesslog.analytics.origin import origin
 from django_locqueue.accesslog.analytics.period import HOUR
 from django_locqueue.accesslog.analytics.referring import referring_site
 from django_locqueue.accesslog.analytics.tally import Tallies
+from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
+from django_locqueue.accesslog.privacy.policy import TRUNCATE
 
 Dimension = HourlyStat.Dimension
+
+VISITORS_AT_ONCE = 50_000  # of an hour's: more would be memory, fewer more queries
 
 PLACE = ("state", "country_code", "country", "province", "city", "isp", "adcode")
 
@@ -36,36 +41,39 @@ def count(hour: datetime.datetime) -> list[HourlyStat]:
     ):
         for dimension, key in places.keys_of(*place):
             counted[dimension][key, is_bot].add(duration_class, hits, errors, total_ms, longest_ms)
-    for path, *group in _grouped(log, Exact("path")):
+    for path, *group in _of_busiest(log, Exact("path")):
         _add(counted[Dimension.PATH], path, group)
-    for action, *group in _grouped(log, Exact("action")):
+    for action, *group in _of_busiest(log, Exact("action")):
         _add(counted[Dimension.ACTION], action, group)
-    for referer, host, *group in _grouped(log, Exact("referer"), F("host")):
-        _add(counted[Dimension.REFERER], referring_site(referer, host), group)
-    for ip, *group in _grouped(log, F("ip")):
-        _add(counted[Dimension.IP], ip or UNKNOWN, group)
+    for site, *group in _of_busiest(log, Exact(origin())):
+        _add(counted[Dimension.REFERER], site if site == REST else referring_site(site, ""), group)
+    for ip, *group in _of_busiest(log, ExactAddress("ip")):
+        _add(counted[Dimension.IP], ip, group)
 
     rows = [row for dimension, tallies in counted.items() for row in tallies.rows(hour, dimension)]
-    visitors = _visitors(log, counted[Dimension.IP])
     for row in rows:
         if row.dimension == Dimension.ALL:
-            row.visitors = sketch.sketch_of(visitors[row.is_bot])
+            row.visitors = _visitors(log.filter(is_bot=row.is_bot))
     return rows
 
 
-def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Iterable[int]) -> bool:
+def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection[int]) -> bool:
     """Replace the hour's counts, and take away the marks that were there before it was counted.
 
-    Return False, with nothing changed, if another worker has taken them away, which counted it later then; or if the
-    hour is closed.
+    Return False, with nothing stored, if the hour is closed; or if another worker has taken one of the marks away. Marks
+    that are left then have the hour counted again.
     """
     alias = router.db_for_write(HourlyStat)
     stats = HourlyStat.objects.using(alias)
     with transaction.atomic(using=alias):
-        taken, _ = StaleHour.objects.using(alias).filter(pk__in=list(marks)).delete()
+        # First of all, and all of them: whoever counts the hour at the same time waits here, and finds the first gone.
+        taken, _ = StaleHour.objects.using(alias).filter(pk__in=marks).delete()
+        if taken < len(marks):
+            transaction.set_rollback(True, using=alias)
+            return False
         # Each dimension by name: the index begins with it.
         counted = stats.filter(dimension__in=list(Dimension), hour=hour)
-        if not taken or counted.filter(dimension=Dimension.ALL, closed=True).exists():
+        if counted.filter(dimension=Dimension.ALL, closed=True).exists():
             return False
         counted.delete()
         stats.bulk_create(rows, batch_size=1000)
@@ -86,19 +94,32 @@ def _grouped(log: "QuerySet[AccessLog]", *columns: Any) -> Iterator[Any]:
     )
 
 
+def _of_busiest(log: "QuerySet[AccessLog]", key: Any) -> Iterator[Any]:
+    """Give the groups of the keys with the most requests, and those of all others as of one key.
+
+    The database chooses: a crawl of a million addresses would not fit into the memory of a worker.
+    """
+    log = log.annotate(own_key=key)
+    sums = log.values_list("own_key").annotate(all_hits=Sum("weight")).order_by("-all_hits", "own_key")
+    busiest = [own_key for own_key, _hits in sums[: tally.MOST_KEYS + 1]]
+    if len(busiest) <= tally.MOST_KEYS:
+        return _grouped(log, F("own_key"))
+    is_busy = When(own_key__in=busiest[: tally.MOST_KEYS], then=F("own_key"))
+    return _grouped(log, Exact(Case(is_busy, default=Value(REST), output_field=CharField())))
+
+
 def _add(tallies: Tallies, key: str, group: Any) -> None:
     is_bot, duration_class, hits, errors, total_ms, longest_ms = group
     tallies[key, is_bot].add(duration_class, hits, errors, total_ms, longest_ms)
 
 
-def _visitors(log: "QuerySet[AccessLog]", addresses: Tallies) -> dict[bool, set[str]]:
-    """Return who was there: addresses, and of requests that were stored without one what stands for the visitor."""
-    found: dict[bool, set[str]] = {False: set(), True: set()}
-    for ip, is_bot in addresses:
-        if ip != UNKNOWN:
-            found[is_bot].add(ip)
-    if any(ip == UNKNOWN for ip, _is_bot in addresses):
-        nameless = log.filter(ip=None).exclude(visitor="").values_list("visitor", "is_bot").distinct()
-        for visitor, is_bot in nameless:
-            found[is_bot].add(visitor)
-    return found
+def _visitors(log: "QuerySet[AccessLog]") -> bytes:
+    """Return the sketch of who was there: of addresses, or where those are only networks, of visitors."""
+    column = "visitor" if access_log.IP_STORAGE == TRUNCATE else "ip"
+    names = log.exclude(ip=None).order_by(column).values_list(column, flat=True).distinct()
+    page = list(names[:VISITORS_AT_ONCE])
+    seen = sketch.sketch_of(filter(None, page))
+    while len(page) == VISITORS_AT_ONCE:
+        page = list(names.filter(**{f"{column}__gt": page[-1]})[:VISITORS_AT_ONCE])
+        seen = sketch.united([seen, sketch.sketch_of(page)])
+    return seen

@@ -69,7 +69,8 @@ class Tallies:
     def _shortened(self) -> dict[tuple[str, bool], Tally]:
         hits: dict[str, float] = {}
         for (key, _is_bot), tally in self._tallies.items():
-            hits[key] = hits.get(key, 0.0) + tally.hits
+            if key != REST:
+                hits[key] = hits.get(key, 0.0) + tally.hits
         if len(hits) <= MOST_KEYS:
             return self._tallies
         busiest = set(nlargest(MOST_KEYS, hits, key=lambda key: (hits[key], key)))

@@ -46,6 +46,6 @@ def count_stale_hours(context: Any = None) -> int:
 def _stale_hours() -> dict[datetime.datetime, list[int]]:
     marks = StaleHour.objects.using(router.db_for_write(StaleHour))
     found: dict[datetime.datetime, list[int]] = {}
-    for pk, hour in marks.order_by("-hour").values_list("pk", "hour")[:MOST_MARKS]:
+    for pk, hour in marks.order_by("-hour", "pk").values_list("pk", "hour")[:MOST_MARKS]:
         found.setdefault(hour, []).append(pk)
     return found

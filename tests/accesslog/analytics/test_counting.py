@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from django_locqueue.accesslog.analytics import counting, tally
 from django_locqueue.accesslog.analytics import tasks as counting_tasks
 from django_locqueue.accesslog.analytics.counting import count
+from django_locqueue.accesslog.analytics.exact import Exact
 from django_locqueue.accesslog.analytics.histogram import class_of
 from django_locqueue.accesslog.analytics.sketch import Distinct, distinct
 from django_locqueue.accesslog.analytics.tasks import count_hours, count_stale_hours
@@ -40,7 +41,6 @@ random_rows = st.lists(
         {
             "time": moments,
             "ip": st.sampled_from([None, "49.65.250.135", "49.65.250.136", "8.8.8.8", "10.0.0.1", "2400:3200::1"]),
-            "visitor": st.sampled_from(["", "aa", "bb"]),
             "path": st.sampled_from(["/", "/a", "/A", "/á", "/…", "%", "_"]),
             "action": st.sampled_from(["", "home"]),
             "host": st.sampled_from(["example.com", "example.com:8000"]),
@@ -99,7 +99,7 @@ def test_every_number_equals_a_recount_from_the_log(db, rows):
         assert row.total_ms == pytest.approx(sum(each.duration_ms * each.weight for each in requests))
         assert row.histogram == histogram
         if row.dimension == "all":
-            visitors = {each.ip or each.visitor for each in requests} - {""}
+            visitors = {each.ip for each in requests} - {None}
             assert distinct(row.visitors) == Distinct(len(visitors), is_exact=True)
 
 
@@ -118,6 +118,47 @@ def test_only_the_busiest_keys_have_rows_of_their_own(monkeypatch):
     assert stats("path", rows) == {("/a", False): 3, ("/b", False): 2, ("…", False): 2, ("…", True): 1}
 
 
+def test_the_rest_is_added_up_by_the_database(monkeypatch):
+    monkeypatch.setattr(tally, "MOST_KEYS", 2)
+    log(*(logged(path=f"/{number % 9}") for number in range(20)))
+    found = list(counting._of_busiest(AccessLog.objects.order_by(), Exact("path")))
+    assert [(path, hits) for path, _is_bot, _class, hits, *_ in sorted(found)] == [("/0", 3), ("/1", 3), ("…", 14)]
+
+
+def test_keys_that_differ_in_their_capitals_alone_are_told_apart_among_the_busiest(monkeypatch):
+    monkeypatch.setattr(tally, "MOST_KEYS", 2)
+    rows = counted(*(logged(path=path) for path in ["/a", "/a", "/A", "/A", "/á", "/Á"]))
+    assert stats("path", rows) == {("/a", False): 2, ("/A", False): 2, ("…", False): 2}
+
+
+def test_who_has_no_address_can_be_among_the_busiest(monkeypatch):
+    monkeypatch.setattr(tally, "MOST_KEYS", 1)
+    assert stats("ip", counted(logged(ip=None), logged(ip=None), logged())) == {("", False): 2, ("…", False): 1}
+
+
+def test_the_pages_of_a_site_are_one_referrer_among_the_busiest(monkeypatch):
+    monkeypatch.setattr(tally, "MOST_KEYS", 1)
+    pages = [logged(referer=f"https://www.baidu.com/{number}") for number in range(3)]
+    rows = counted(*pages, *(logged(referer="https://example.org/") for _ in range(2)))
+    assert stats("referer", rows) == {("baidu.com", False): 3, ("…", False): 2}
+
+
+def visitors(*rows):
+    return {row.is_bot: distinct(row.visitors).number for row in counted(*rows) if row.dimension == "all"}
+
+
+def test_visitors_are_read_page_by_page(monkeypatch):
+    monkeypatch.setattr(counting, "VISITORS_AT_ONCE", 3)
+    ips = [None, *(f"49.65.250.{number}" for number in range(1, 7)), "2400:3200::1", "8.8.8.8"]
+    assert visitors(*(logged(ip=ip) for ip in ips * 2), logged(is_bot=True)) == {False: 8, True: 1}
+
+
+def test_where_addresses_are_cut_to_networks_visitors_are_told_apart_all_the_same(configure):
+    configure(IP_STORAGE="truncate")
+    three = [logged(ip="49.65.250.0", visitor=visitor) for visitor in ("aa", "bb", "cc", "cc")]
+    assert visitors(*three, logged(ip=None)) == {False: 3}
+
+
 def test_a_bot_and_a_person_at_the_same_key_are_two_rows():
     assert stats("ip", counted(logged(), logged(is_bot=True))) == {
         ("49.65.250.135", False): 1,
@@ -127,7 +168,7 @@ def test_a_bot_and_a_person_at_the_same_key_are_two_rows():
 
 def test_an_hour_is_read_in_a_fixed_number_of_queries(django_assert_num_queries):
     log(*(logged(n, path=f"/{n}", ip=f"49.65.{n}.1") for n in range(50)))
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(11):
         count(HOUR)
 
 
@@ -199,6 +240,16 @@ def test_of_two_workers_that_count_an_hour_at_once_the_later_count_stays():
     assert counting.store(HOUR, new, [first.pk, second.pk])
     assert not counting.store(HOUR, old, [first.pk])
     assert stats("path") == {("/a", False): 1, ("/b", False): 1}
+
+
+def test_a_worker_that_lost_one_of_its_marks_stores_nothing_and_leaves_the_others():
+    log(logged())
+    first = StaleHour.objects.create(hour=HOUR)
+    second = StaleHour.objects.create(hour=HOUR)
+    assert counting.store(HOUR, count(HOUR), [first.pk])
+    assert not counting.store(HOUR, count(HOUR), [first.pk, second.pk])
+    assert list(StaleHour.objects.all()) == [second]
+    assert stats("all") == {("", False): 1}
 
 
 def test_the_latest_hours_come_first_also_those_that_become_stale_meanwhile(monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
+from django_locqueue.accesslog.analytics.counting import count, store
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.analytics.tasks import count_hours, count_stale_hours
 from django_locqueue.accesslog.models import HourlyStat, StaleHour
@@ -51,6 +52,34 @@ def test_a_batch_that_commits_after_a_count_began_is_counted_by_the_next():
     assert count_stale_hours() == 1
     assert counted() == 2
     assert not StaleHour.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_hour_that_two_workers_count_at_once_is_not_doubled():
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    log(logged())
+    mark = StaleHour.objects.create(hour=HOUR)
+    late = StaleHour.objects.create(hour=HOUR)
+    waiting, stored = threading.Event(), []
+
+    def count_too():
+        try:
+            rows = count(HOUR)
+            waiting.set()
+            stored.append(store(HOUR, rows, [mark.pk, late.pk]))
+        finally:
+            connections.close_all()
+
+    other = threading.Thread(target=count_too)
+    with transaction.atomic():
+        assert store(HOUR, count(HOUR), [mark.pk])
+        other.start()
+        assert waiting.wait(20)
+    other.join(20)
+    assert stored == [False]
+    assert counted() == 1
+    assert StaleHour.objects.count() == 1  # it is counted again
 
 
 @pytest.mark.django_db

@@ -2,10 +2,11 @@
 
 import pytest
 
+from django_locqueue.accesslog.analytics.counting import count
 from django_locqueue.accesslog.analytics.referring import referring_site
+from tests.accesslog.analytics.rows import HOUR, log, logged
 
-
-@pytest.mark.parametrize(
+of_referrers = pytest.mark.parametrize(
     ("referer", "site"),
     [
         ("", ""),
@@ -20,6 +21,9 @@ from django_locqueue.accesslog.analytics.referring import referring_site
         ("nonsense", ""),
     ],
 )
+
+
+@of_referrers
 def test_the_site_of_a_referrer(referer, site):
     assert referring_site(referer, "example.com:8000") == site
 
@@ -27,3 +31,14 @@ def test_the_site_of_a_referrer(referer, site):
 def test_the_own_site_sends_nobody_though_an_imported_line_names_no_host(settings):
     settings.ALLOWED_HOSTS = ["shop.example"]
     assert referring_site("https://www.shop.example/cart", "") == ""
+@pytest.mark.django_db
+@of_referrers
+def test_what_the_database_groups_by_is_of_the_same_site(referer, site):
+    log(logged(referer=referer, host="Example.com:8000"))
+    assert [row.key for row in count(HOUR) if row.dimension == "referer"] == [site]
+
+
+@pytest.mark.django_db
+def test_of_another_address_of_ipv6_the_site_is_no_own():
+    log(logged(referer="http://[2001:db8::1]/", host="[2001:db8::2]"))
+    assert [row.key for row in count(HOUR) if row.dimension == "referer"] == ["[2001:db8::1]"]
