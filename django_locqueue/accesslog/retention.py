@@ -8,7 +8,7 @@ from django.db import router
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.utils import timezone
 
-from django_locqueue.accesslog.analytics.stale import close_hours
+from django_locqueue.accesslog.analytics.stale import close_hours, countable
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, Location, Loss
 from django_locqueue.accesslog.privacy.visitor_keys import day_of, delete_old_keys
@@ -36,7 +36,7 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
     kept = kept_since(access_log.RETENTION_DAYS, now)
     if kept is not None:
         close_hours(kept)  # what is counted again from now on would lack what is gone
-        deleted["requests"] = _delete(_rows(AccessLog).filter(time__lt=kept), "time", should_stop)
+        deleted["requests"] = _delete(_rows(AccessLog).filter(~countable(), time__lt=kept), "time", should_stop)
         deleted["networks"] = _delete_unvisited(kept, should_stop)
     kept = kept_since(access_log.ROLLUP_RETENTION_DAYS, now)
     if kept is not None:

@@ -93,6 +93,47 @@ def test_the_counts_of_what_is_deleted_stay_as_they_are():
     assert HourlyStat.objects.get(dimension="all").hits == 1
 
 
+def test_requests_of_an_hour_that_is_to_be_counted_stay_until_it_is():
+    old = ago(days=200)
+    requests(*[old] * 3, ago(days=201), ago(days=199, minutes=15), ago(days=199, minutes=16))
+    mark_stale([old, ago(days=199, minutes=15)])
+    assert prune(NOW)["requests"] == 2
+    count_stale_hours()
+    assert prune(NOW)["requests"] == 4
+    assert sorted(HourlyStat.objects.filter(dimension="all").values_list("hits", flat=True)) == [1, 3]
+
+
+def test_an_hour_that_is_counted_between_two_batches_is_left_to_the_next_pruning():
+    old = ago(days=200)
+    requests(*[old] * 5)
+
+    def import_and_count():
+        if not HourlyStat.objects.exists():
+            mark_stale([old])
+            count_stale_hours()
+        return False
+
+    prune(NOW, should_stop=import_and_count)
+    assert AccessLog.objects.count() == 5
+    assert HourlyStat.objects.get(dimension="all").hits == 5
+
+
+def test_counts_of_an_hour_that_was_pruned_in_part_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(retention, "BATCH", 2)
+    old = ago(days=200)
+    requests(*[old] * 5)
+    mark_stale([old])
+    count_stale_hours()
+    asked = iter([False, True])
+    prune(NOW, should_stop=lambda: next(asked, True))
+    mark_stale([old])
+    count_stale_hours()
+    assert AccessLog.objects.count() == 3
+    assert HourlyStat.objects.get(dimension="all").hits == 5
+    prune(NOW)
+    assert not AccessLog.objects.exists()
+
+
 def test_old_keys_of_visitors_are_deleted():
     for days in range(4):
         VisitorKey.objects.create(day=ago(days=days).date(), key=b"k")

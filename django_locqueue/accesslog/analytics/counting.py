@@ -60,7 +60,7 @@ def count(hour: datetime.datetime) -> list[HourlyStat]:
 def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection[int]) -> bool:
     """Replace the hour's counts, and take away the marks that were there before it was counted.
 
-    Return False, with nothing stored, if the hour is closed; or if another worker has taken one of the marks away. Marks
+    Return False, with nothing stored, if the hour is closed; or if another worker has taken one of its marks. Those
     that are left then have the hour counted again.
     """
     alias = router.db_for_write(HourlyStat)

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from django.conf import settings
 from django.db import router
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import TruncHour
 
-from django_locqueue.accesslog.analytics.period import hour_of
+from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
 
 Dimension = HourlyStat.Dimension
@@ -27,6 +28,20 @@ def mark_visits_from(prefixes: Iterable[str]) -> None:
 
 
 def close_hours(before: datetime.datetime) -> None:
-    """Make the counts of the hours that began before this moment final, since their log is about to be pruned."""
+    """Make the counts of the hours that began before this moment final, since their log is about to be pruned.
+
+    Not of those that are to be counted again: ``countable`` says which rows have to stay for that.
+    """
     stats = HourlyStat.objects.using(router.db_for_write(HourlyStat))
-    stats.filter(dimension=Dimension.ALL, hour__lt=before, closed=False).update(closed=True)
+    is_marked = Exists(StaleHour.objects.filter(hour=OuterRef("hour")))
+    stats.filter(~is_marked, dimension=Dimension.ALL, hour__lt=before, closed=False).update(closed=True)
+
+
+def countable() -> Q:
+    """Return which rows of the log belong to hours that are to be counted, or may be: they are marked, or not closed.
+
+    A count that lacked some of its rows would stay for good. An hour that was neither counted nor marked never will be.
+    """
+    of_the_row = Q(hour__lte=OuterRef("time"), hour__gt=OuterRef("time") - HOUR)
+    is_open = Q(dimension=Dimension.ALL, closed=False)
+    return Q(Exists(StaleHour.objects.filter(of_the_row))) | Q(Exists(HourlyStat.objects.filter(of_the_row, is_open)))
