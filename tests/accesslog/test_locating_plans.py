@@ -73,6 +73,8 @@ def test_a_visitor_of_a_network_is_found_in_its_index(filled, settings):
         )
         for n in range(5000)
     )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE locqueue_accesslog_accesslog")
     asking = _Asking(Told(), None, [])
     [plan] = plans(lambda: asking._address("2.1.1.0/24"))
     assert cheap(plan)
