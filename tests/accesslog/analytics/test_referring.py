@@ -31,6 +31,8 @@ def test_the_site_of_a_referrer(referer, site):
 def test_the_own_site_sends_nobody_though_an_imported_line_names_no_host(settings):
     settings.ALLOWED_HOSTS = ["shop.example"]
     assert referring_site("https://www.shop.example/cart", "") == ""
+
+
 @pytest.mark.django_db
 @of_referrers
 def test_what_the_database_groups_by_is_of_the_same_site(referer, site):
