@@ -19,6 +19,13 @@ PACKAGE = Path(django_locqueue.__file__).parent
 CATALOG = PACKAGE / "locale/zh_Hans/LC_MESSAGES"
 
 
+each_app = pytest.mark.parametrize("package", [PACKAGE, PACKAGE / "accesslog"], ids=["queue", "access log"])
+
+
+def catalog_of(package: Path) -> Path:
+    return package / "locale/zh_Hans/LC_MESSAGES/django.po"
+
+
 def messages_of(po: Path) -> dict[str, bool]:
     """Return each message of a catalog, with whether it is translated."""
     found: dict[str, bool] = {}
@@ -37,25 +44,27 @@ def messages_of(po: Path) -> dict[str, bool]:
     return found
 
 
-def test_no_message_is_left_in_english() -> None:
-    assert [name for name, is_translated in messages_of(CATALOG / "django.po").items() if not is_translated] == []
+@each_app
+def test_no_message_is_left_in_english(package: Path) -> None:
+    assert [name for name, is_translated in messages_of(catalog_of(package)).items() if not is_translated] == []
 
 
-def test_the_compiled_catalog_is_of_the_same_messages() -> None:
-    with (CATALOG / "django.mo").open("rb") as file:
+@each_app
+def test_the_compiled_catalog_is_of_the_same_messages(package: Path) -> None:
+    with catalog_of(package).with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
     names = {name[0] if isinstance(name, tuple) else name for name in compiled} - {""}
-    assert len(names) == len(messages_of(CATALOG / "django.po"))
+    assert len(names) == len(messages_of(catalog_of(package)))
 
 
 @pytest.mark.skipif(not shutil.which("xgettext"), reason="needs gettext")
-def test_no_message_is_missing_in_the_catalog(tmp_path: Path) -> None:
-    copy = tmp_path / "django_locqueue"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("accesslog", "__pycache__"))
+@each_app
+def test_no_message_is_missing_in_the_catalog(package: Path, tmp_path: Path) -> None:
+    copy = tmp_path / package.name
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("accesslog", "__pycache__"))
     command = [sys.executable, "-m", "django", "makemessages", "-l", "zh_Hans", "--no-location", "--no-obsolete"]
     subprocess.run(command, cwd=copy, check=True, capture_output=True)
-    missing = set(messages_of(copy / "locale/zh_Hans/LC_MESSAGES/django.po")) - set(messages_of(CATALOG / "django.po"))
-    assert missing == set()
+    assert set(messages_of(catalog_of(copy))) - set(messages_of(catalog_of(package))) == set()
 
 
 def test_pages_have_no_english_words_of_ours_in_chinese(

@@ -15,6 +15,7 @@ from django_locqueue.accesslog.admin import address_page
 from django_locqueue.accesslog.admin.changelist import LogChangeList
 from django_locqueue.accesslog.models import AccessLog
 from tests.accesslog.pages.rows import ANALYTICS, LIST, count_all, entry, html_of, located, minutes_ago, unsaved
+from tests.admin.test_cost import plan_of
 
 pytestmark = pytest.mark.django_db
 
@@ -88,17 +89,6 @@ def test_no_page_counts_or_lists_the_log_without_a_limit(admin_client: Client, p
         if 'FROM "locqueue_accesslog_accesslog"' in sql.replace("`", '"'):
             assert "LIMIT" in sql, sql
         assert "DISTINCT" not in sql.upper()
-
-
-def plan_of(queryset: Any) -> str:
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            # A table of a few rows is always scanned; what is asked is whether the index could serve.
-            cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute("SET LOCAL enable_bitmapscan = off")
-        elif connection.vendor != "sqlite":
-            pytest.skip("asks PostgreSQL and SQLite")
-    return str(queryset.explain())
 
 
 @pytest.mark.parametrize(
