@@ -51,6 +51,20 @@ worker = Section(
         "CANCEL_GRACE_SECONDS": 5,  # what a task that takes a context gets to stop by itself before it is interrupted
         "UNKNOWN_TASK_SECONDS": 3600,  # so long a task waits for a worker that knows its definition; then it is failed
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
+        "CODE_VERSION": "",  # of the project, e.g. its commit: the list of workers tells old ones from new
+    },
+)
+
+admin = Section(
+    "ADMIN",
+    {
+        "READ_ONLY": False,  # True, or a function of the request: nobody changes anything
+        "MODEL_ADMIN_BASE": "django.contrib.admin.ModelAdmin",  # "unfold.admin.ModelAdmin" for that theme
+        "AUTO_REGISTER": True,  # False: the project calls django_locqueue.admin.register(site) for its own site
+        "COUNTS_SECONDS": 5,  # how old the counts of a page may be; 0: never
+        "REFRESH": True,  # pages keep themselves up to date
+        "KEYBOARD": True,  # pages can be used by keys
+        "STATEMENT_SECONDS": 3,  # what a list's statement may take on PostgreSQL and MySQL
     },
 )
 

@@ -5,9 +5,9 @@ from typing import Any
 from django.contrib.admin.views.main import ChangeList
 from django.utils.functional import cached_property
 
-from django_locqueue.admin import orderings
 from django_locqueue.admin.filters import Unlisted
 from django_locqueue.admin.tabs import WINDOW, Tab
+from django_locqueue.models import orderings
 
 
 class TaskChangeList(ChangeList):

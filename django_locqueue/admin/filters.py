@@ -6,9 +6,8 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.admin import orderings
 from django_locqueue.admin.strip import queue_rows
-from django_locqueue.models import State
+from django_locqueue.models import State, orderings
 from django_locqueue.policies import legible
 
 

@@ -14,12 +14,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_locqueue.admin import moments, orderings
+from django_locqueue.admin import moments
 from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import MOST_QUEUES
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Limit, Queue, Task
+from django_locqueue.models import Limit, Queue, Task, orderings
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.policies.terms import Terms, load_terms

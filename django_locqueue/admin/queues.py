@@ -18,12 +18,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue import registry
-from django_locqueue.admin import moments, orderings
+from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Queue, Task
+from django_locqueue.models import Queue, Task, orderings
 from django_locqueue.observability.stats import CAP, capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store

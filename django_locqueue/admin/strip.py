@@ -8,9 +8,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import pgettext_lazy
 
-from django_locqueue.admin import orderings
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Queue, Task, Worker
+from django_locqueue.models import Queue, Task, Worker, orderings
 from django_locqueue.observability.stats import capped_counts, capped_text
 
 PAGES = (

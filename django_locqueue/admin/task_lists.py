@@ -5,10 +5,9 @@ from typing import Any
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.admin import orderings
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
-from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State
+from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State, orderings
 from django_locqueue.models.task import TaskQuerySet
 
 

@@ -15,7 +15,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_locqueue.admin import orderings
 from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
@@ -27,7 +26,7 @@ from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, as_id
-from django_locqueue.models import Schedule, State, Task, Workflow
+from django_locqueue.models import Schedule, State, Task, Workflow, orderings
 from django_locqueue.policies import legible, masking
 from django_locqueue.store import get_store
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from django_locqueue.models import State
+from django_locqueue.store.activities import Recording
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.limits import Limiting
 from django_locqueue.store.pending import CountingPending
@@ -15,7 +16,7 @@ from django_locqueue.store.values import Key
 from django_locqueue.store.workflows import Workflows
 
 
-class Store(UniqueEnqueuing, ItemEnqueuing, CountingPending, Limiting, SettingAside, Workflows, Scheduling):
+class Store(UniqueEnqueuing, ItemEnqueuing, CountingPending, Limiting, SettingAside, Workflows, Scheduling, Recording):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

@@ -146,9 +146,9 @@ class Worker:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        always = (self.acker, self.announcer, self.heartbeat, self.dispatcher, self.dispatcher.scout)
-        further = (self.maintenance, self.watchdog, self.scheduler, self.listener)
-        return (*always, *(each for each in further if each is not None))
+        before_tasks = (self.watchdog, self.acker, self.announcer, self.heartbeat)
+        always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance)
+        return (*always, *(each for each in (self.scheduler, self.listener) if each is not None))
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
