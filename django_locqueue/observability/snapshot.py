@@ -254,7 +254,7 @@ class _Taking:
             ready=self.counted.all_ready,
             oldest_ready_seconds=self._since(min(oldest, default=None)),
             limited=sum(self.counted.limited.values()),
-            scheduled=sum(each.count for each in self.scheduled),
+            scheduled=sum(each.tasks for each in self.scheduled),
             retrying=sum(each.retrying for each in self.scheduled),
             running=len(self.running),
             failed=sum(each.kept for each in self.failed),
@@ -296,7 +296,7 @@ class _Taking:
             ready=self.counted.ready[name],
             oldest_ready_seconds=self._since(self.waiting[name].oldest) if name in self.waiting else None,
             limited=self.counted.limited[name],
-            scheduled=sum(each.count for each in scheduled),
+            scheduled=sum(each.tasks for each in scheduled),
             retrying=sum(each.retrying for each in scheduled),
             running=sum(each.queue_name == name for each in self.running),
             failed_24h=sum(each.of_day for each in self.failed if each.queue_name == name),
@@ -351,7 +351,7 @@ class _Taking:
         counts: Counter[str] = Counter()
         for each in self.scheduled:
             if each.unknown_path is not None:
-                counts[each.unknown_path] += each.count
+                counts[each.unknown_path] += each.tasks
         return [UnknownTasks(path, count) for path, count in counts.most_common()]
 
     def _since(self, moment: datetime | None) -> float | None:

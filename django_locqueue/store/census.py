@@ -92,7 +92,7 @@ class Scheduled(NamedTuple):
 
     queue_name: str
     unknown_path: str | None
-    count: int
+    tasks: int
     retrying: int
     next_at: datetime
     next_retry_at: datetime | None
