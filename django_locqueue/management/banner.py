@@ -102,7 +102,7 @@ def warnings(store: Store, options: WorkerOptions, *, processes: int = 1, reload
             f"The clocks of the database and of this machine differ by {span(seconds)}. Tasks start by the database's; "
             "let both keep time by NTP."
         )
-    if options.table is None and store.workers.live(DatabaseNow()).filter(name=options.name).exists():
+    if store.workers.live(DatabaseNow()).filter(name=options.name)[1:2]:  # the first is this one's own row
         yield f"Another worker is called {safe(options.name)} too: give one of them another --worker-id."
     if not is_migrated(connection):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
