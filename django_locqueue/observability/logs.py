@@ -12,6 +12,7 @@ from django.dispatch import Signal
 from django_locqueue import compat, signals
 from django_locqueue.models import State
 from django_locqueue.policies import masking
+from django_locqueue.policies.fingerprint import Place
 from django_locqueue.policies.outcome import Kind, shortened
 
 task_logger = logging.getLogger("django_locqueue.task")
@@ -183,7 +184,8 @@ def _story(claimed: Any, outcome: Any) -> str:
         case Kind.RETRIED:
             return f"{attempt}, again in {span(outcome.delay)}  {error}"
         case Kind.FAILED:
-            return f"{attempt}  {error}"
+            place = Place.of(outcome.exception.__traceback__) if outcome.exception is not None else None
+            return f"{attempt}  {error}" + (f"  at {place}" if place is not None else "")
         case Kind.SNOOZED:
             return f"again in {span(outcome.delay)}"
         case Kind.RELEASED:

@@ -178,7 +178,7 @@ def test_each_finished_task_is_a_line(run_fast_worker):
     assert worker.wait() == 0
     for sentence in (
         rf"INFO  done   add #{done.id} +default +TIME  waited TIME",
-        rf"ERROR failed fail #{failed.id} +default +TIME  attempt 1/1  ValueError: the reason",
+        rf"ERROR failed fail #{failed.id} +default +TIME  attempt 1/1  ValueError: the reason  at tests/tasks.py:\d+ fail",
         rf"WARN  retry  fail_and_wait_30 #{retried.id} +default +TIME  attempt 1/2, again in 30s  OSError: try again",
         r"INFO  bye    ran TIME: 1 done, 1 retried, 1 failed, 0 put back",
     ):
