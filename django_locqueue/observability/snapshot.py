@@ -89,6 +89,7 @@ class QueueNow:
     retrying: int  # of the scheduled: failed before
     running: int
     failed_24h: int
+    failed_hour: int
     per_minute: float  # tasks that ended, on average of the last 15 minutes
     wait_p95: float | None  # seconds, of what started in that time
     workers: int  # live, that serve it
@@ -275,6 +276,7 @@ class _Taking:
         serving = [each for each in self.workers if each.state != WorkerState.LOST and each.serves(name)]
         numbers = self.history.get(name, Numbers())
         scheduled = [each for each in self.scheduled if each.queue_name == name]
+        failed = [each for each in self.failed if each.queue_name == name]
         paused: dict[str, Any] = {}
         if row is not None and row.is_paused:
             state = QueueState.PAUSED
@@ -299,7 +301,8 @@ class _Taking:
             scheduled=sum(each.tasks for each in scheduled),
             retrying=sum(each.retrying for each in scheduled),
             running=sum(each.queue_name == name for each in self.running),
-            failed_24h=sum(each.of_day for each in self.failed if each.queue_name == name),
+            failed_24h=sum(each.of_day for each in failed),
+            failed_hour=sum(each.of_hour for each in failed),
             per_minute=numbers.finished / self.minutes,
             wait_p95=numbers.wait_p95,
             workers=len(serving),
