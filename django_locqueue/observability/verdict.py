@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from django.db import Error
 
@@ -32,13 +33,18 @@ class Level(StrEnum):
 _WORST_LAST = (Level.OK, Level.WARNING, Level.UNKNOWN, Level.CRITICAL)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Limits:
     """``max_wait``: seconds that a ready task may wait; ``max_failed``: tasks that may have failed in an hour."""
 
-    max_wait: float = 60.0
-    max_failed: int = 10
-    min_workers: int = 1
+    max_wait: float
+    max_failed: int
+    min_workers: int
+
+    @classmethod
+    def from_settings(cls) -> Self:
+        given = conf.monitoring
+        return cls(given.MAX_WAIT_SECONDS, given.MAX_FAILED, given.MIN_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +73,10 @@ def judge(found: Sequence[Snapshot], limits: Limits, queue: str = "") -> Verdict
     return Verdict(problems[0][0] if problems else Level.OK, [text for _, text in problems])
 
 
-def unreadable(error: Error, database: str = "") -> Verdict:
-    """Return the verdict on a database that gave no answer."""
-    name = f" {database}" if database else ""
-    return Verdict(
-        Level.UNKNOWN,
-        [f"The queue's database{name} cannot be read: {safe(first_line(error)) or type(error).__name__}"],
-    )
+def unreadable(error: Error | None = None) -> Verdict:
+    """Return the verdict on a database that gave no answer. ``error``: where whoever reads it may know its words."""
+    words = "" if error is None else safe(first_line(error))
+    return Verdict(Level.UNKNOWN, ["The queue's database cannot be read" + (f": {words}" if words else "")])
 
 
 def facts(found: Sequence[Snapshot]) -> str:

@@ -36,8 +36,8 @@ CLEAR = "\x1b[H\x1b[2J"  # cursor home, screen empty
 
 class Command(QueueCommand):
     help = (
-        "Shows the queues and the workers. With --check it prints one line and exits with 0 (all is well), 1 (warning), "
-        "2 (critical) or 3 (unknown)."
+        "Shows the queues and the workers. With --check it prints one line and exits with 0 (all is well), "
+        "1 (warning), 2 (critical) or 3 (unknown)."
     )
     requires_system_checks = ()  # a probe is called often, and is to say what is wrong with the queue
 
@@ -51,18 +51,24 @@ class Command(QueueCommand):
         add(
             "--max-wait",
             type=float,
-            default=Limits.max_wait,
+            default=conf.monitoring.MAX_WAIT_SECONDS,
             metavar="S",
             help="a ready task may wait (%(default)g)",
         )
         add(
             "--max-failed",
             type=int,
-            default=Limits.max_failed,
+            default=conf.monitoring.MAX_FAILED,
             metavar="N",
             help="tasks may fail in an hour (%(default)s)",
         )
-        add("--min-workers", type=int, default=Limits.min_workers, metavar="N", help="that are live (%(default)s)")
+        add(
+            "--min-workers",
+            type=int,
+            default=conf.monitoring.MIN_WORKERS,
+            metavar="N",
+            help="that are live (%(default)s)",
+        )
         add("--worker", default="", metavar="NAME", help="a liveness probe: is this worker well?")
         add("--max-age", type=float, metavar="S", help=f"of its last sign of life ({MAX_AGE_SECONDS:g})")
 
