@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from django_locqueue.management.table import shortened, table, width
+from django_locqueue.management import table
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapshot, WorkerNow, WorkerState
 from django_locqueue.observability.stats import capped_text
@@ -35,12 +35,12 @@ class StatusText:
     def queues(self, queues: Sequence[QueueNow]) -> list[str]:
         if not queues:
             return ["No queues yet: they appear when a task or a worker uses them."]
-        return table(QUEUE_HEADS, [self._queue(each) for each in queues], right=QUEUE_HEADS[2:-1])
+        return table.lines(QUEUE_HEADS, [self._queue(each) for each in queues], right=QUEUE_HEADS[2:-1])
 
     def workers(self, workers: Sequence[WorkerNow]) -> list[str]:
         if not workers:
             return ["No worker is running. Start one: python manage.py runqueue"]
-        return table(WORKER_HEADS, [self._worker(each) for each in workers])
+        return table.lines(WORKER_HEADS, [self._worker(each) for each in workers])
 
     def _queue(self, queue: QueueNow) -> list[str]:
         remark = ""
@@ -51,7 +51,7 @@ class StatusText:
             remark = f"<- paused{by}" + (f" until {local(queue.paused_until)}" if queue.paused_until else "")
         counts = (queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
         return [
-            shortened(safe(queue.name), NAME_PLACES, self.cut),
+            _cut(safe(queue.name), NAME_PLACES, self.cut),
             queue.state.value,
             capped_text(queue.ready + queue.limited),
             self._duration(queue.oldest_ready_seconds),
@@ -65,13 +65,13 @@ class StatusText:
     def _worker(self, worker: WorkerNow) -> list[str]:
         tasks = [f"{safe(task.name)} #{task.id} {_short(task.seconds)}" for task in worker.running]
         more = worker.busy - len(tasks[:1])
-        running = shortened(tasks[0], RUNNING_PLACES, self.cut) if tasks else self.nothing
+        running = _cut(tasks[0], RUNNING_PLACES, self.cut) if tasks else self.nothing
         busy = self.nothing if worker.state == WorkerState.LOST else f"{worker.busy}/{worker.slots}"
         return [
-            shortened(safe(worker.name), NAME_PLACES, self.cut),
+            _cut(safe(worker.name), NAME_PLACES, self.cut),
             worker.state.value,
             busy,
-            shortened(safe(",".join(worker.queues)) or "all", NAME_PLACES, self.cut),
+            _cut(safe(",".join(worker.queues)) or "all", NAME_PLACES, self.cut),
             f"{running} +{more}" if more > 0 else running,
             f"{duration(round(worker.heartbeat_seconds))} ago",
         ]
@@ -82,9 +82,21 @@ class StatusText:
 
 def with_time(text: str, shown: str, moment: datetime, body: Sequence[str]) -> str:
     """Return a line that ends with the time above the last column. ``shown``: the text without its colours."""
-    end = max((width(line) for line in body), default=0)
+    end = max((table.width(line) for line in body), default=0)
     time = local(moment)
-    return text + " " * max(2, end - width(shown) - len(time)) + time
+    return text + " " * max(2, end - table.width(shown) - len(time)) + time
+
+
+def _cut(text: str, places: int, mark: str) -> str:
+    """Return ``text`` in at most so many places; ``mark`` stands for what is left out."""
+    if table.width(text) <= places:
+        return text
+    kept = ""
+    for character in text:
+        if table.width(kept + character + mark) > places:
+            break
+        kept += character
+    return kept + mark
 
 
 def local(moment: datetime) -> str:

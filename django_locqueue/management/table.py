@@ -1,43 +1,31 @@
-"""Columns of text on a terminal, where a Chinese character takes two places."""
+"""Tables for a terminal."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from django_locqueue.policies import legible
 
 
 def width(text: str) -> int:
-    """Return how many places a text takes in a terminal."""
-    return sum(_places(character) for character in text)
+    """Return how many columns a terminal needs: Chinese takes two for each character."""
+    return sum(
+        2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text if not unicodedata.combining(each)
+    )
 
 
-def _places(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def padded(text: str, places: int, *, right: bool = False) -> str:
-    fill = " " * (places - width(text))
-    return fill + text if right else text + fill
-
-
-def shortened(text: str, places: int, mark: str) -> str:
-    """Return ``text`` in at most so many places; ``mark`` stands for what is left out."""
-    if width(text) <= places:
-        return text
-    kept = ""
-    for character in text:
-        if width(kept + character + mark) > places:
-            break
-        kept += character
-    return kept + mark
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> list[str]:
-    """Return lines with the columns below their heads. ``right``: the heads of the columns that are numbers."""
-    widths = [max(width(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
+def lines(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a table. ``right``: the headings of columns of numbers."""
+    cells = [list(headings), *([legible.line(cell) for cell in row] for row in rows)]
+    widths = [max(width(row[column]) for row in cells) for column in range(len(headings))]
     return [
         "  ".join(
-            padded(text, places, right=head in right) for head, text, places in zip(heads, row, widths, strict=True)
+            _filled(cell, size, to_the_right=heading in right)
+            for cell, size, heading in zip(row, widths, headings, strict=True)
         ).rstrip()
-        for row in [heads, *rows]
+        for row in cells
     ]
+
+
+def _filled(cell: str, size: int, *, to_the_right: bool) -> str:
+    space = " " * (size - width(cell))
+    return space + cell if to_the_right else cell + space
