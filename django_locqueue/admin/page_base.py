@@ -61,7 +61,7 @@ def _refusing_changes(view: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(view)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.method not in LOOKS and is_read_only(request):
-            raise PermissionDenied(_("Read-only mode: you can look, but not change anything."))
+            raise PermissionDenied(_("Nothing can be changed in read-only mode."))
         return view(request, *args, **kwargs)
 
     return guarded

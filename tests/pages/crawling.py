@@ -21,6 +21,7 @@ class Shown(dict[str, str]):
         super().__init__()
         self.refused: dict[str, int] = {}
         self.left: set[str] = set()  # addresses of other sites
+        self.files: dict[str, str] = {}  # CSV, JSON
 
     def words_of(self, url: str) -> str:
         return " ".join(Page(self[url]).words)
@@ -46,7 +47,9 @@ def crawl(client: Client, world: World, site: str = "admin") -> Shown:
 
 def _look(client: Client, url: str, shown: Shown) -> None:
     response = client.get(url)
-    if response.status_code == 200:
+    if response.status_code == 200 and not response.headers["Content-Type"].startswith("text/html"):
+        shown.files[url] = b"".join(response).decode()
+    elif response.status_code == 200:
         shown[url] = b"".join(response).decode()
     elif response.status_code != 302:
         shown.refused[url] = response.status_code

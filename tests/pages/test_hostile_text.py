@@ -1,5 +1,6 @@
 """Whatever stands in a field, every page shows it as text, and no page shows a secret."""
 
+import csv
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +16,13 @@ from tests.pages.world import SECRET, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
-MARKUP = '"><img src=x onerror=alert(1)></textarea></title><script>alert(1)</script>\u202e{{ 7|add:7 }}'
-HOSTILE = {"markup": MARKUP, "address": f"javascript:alert(1)//{MARKUP}"}
-LOCALES: dict[str, dict[str, Any]] = {"markup": {"USE_TZ": False, "LANGUAGE_CODE": "zh-hans"}, "address": {}}
+MARKUP = '\u202e"><img src=x onerror=alert(1)></textarea></title><script>alert(1)</script>{{ 7|add:7 }}'
+HOSTILE = {"markup": MARKUP, "formula": f"=1+1 {MARKUP}", "address": f"javascript:alert(1)//{MARKUP}"}
+LOCALES: dict[str, dict[str, Any]] = {
+    "markup": {"USE_TZ": False, "LANGUAGE_CODE": "zh-hans"},
+    "formula": {},
+    "address": {},
+}
 
 
 @pytest.fixture(scope="module", params=HOSTILE)
@@ -26,7 +31,7 @@ def shown(request: Any, django_db_setup: None, django_db_blocker: Any) -> Iterat
     kind = request.param
     with django_db_blocker.unblock(), transaction.atomic():
         world = World(HOSTILE[kind])
-        with override_settings(**LOCALES[kind]):
+        with override_settings(**LOCALES.get(kind, {})):
             yield crawl(signed_in(superuser=True), world)
         transaction.set_rollback(True)
         translation.deactivate()
@@ -46,5 +51,12 @@ def test_no_page_evaluates_what_somebody_wrote(shown: Shown) -> None:
 
 
 def test_no_page_shows_a_secret(shown: Shown) -> None:
-    assert [url for url, html in shown.items() if SECRET in html] == []
+    assert [url for url, text in {**shown, **shown.files}.items() if SECRET in text] == []
     assert any("••••••" in html for html in shown.values())
+
+
+def test_no_cell_of_a_table_for_a_spreadsheet_is_a_formula(shown: Shown) -> None:
+    tables = [text for url, text in shown.files.items() if "export" in url]
+    assert tables
+    cells = [cell for text in tables for row in csv.reader(text.splitlines()) for cell in row]
+    assert [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))] == []

@@ -85,7 +85,7 @@ def actions() -> dict[tuple[str, str], str]:
         model_admin = admin.site.get_model_admin(model)
         for tab in getattr(model_admin, "tabs", [None]):
             query = f"?tab={tab.name}" if tab else ""
-            request = RequestFactory().get(f"/{query}")
+            request: Any = RequestFactory().get(f"/{query}")
             request.user = Everybody()
             for action in model_admin.get_actions(request):
                 found[model._meta.label_lower, action] = f"/admin/{model._meta.label_lower.replace('.', '/')}/{query}"
