@@ -140,9 +140,7 @@ class TestOneTask:
     def test_what_changed_meanwhile_is_left_alone(self, root: Client, make_task: Callable[..., Task]) -> None:
         task = make_task("running")
         body = root.post(task_url(task, "retry"), follow=True).content.decode()
-        assert (
-            "Nothing was changed: the task has not failed, or no longer, or another task holds its unique key." in body
-        )
+        assert "Nothing was changed: the task started while you were looking." in body
         assert states([task]) == ["running"]
         assert not LogEntry.objects.exists()
 
