@@ -14,6 +14,7 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, what, where
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible
@@ -59,7 +60,7 @@ class PeriodFilter(admin.SimpleListFilter):
         return newest(queryset).filter(time__gte=timezone.now() - PERIODS[str(self.value())][1])
 
 
-@admin.register(Activity)
+@page(Activity)
 class ActivityAdmin(PlainListAdmin):
     empty = _("Nobody has changed anything yet.")
     introduction = _("What people changed, here and by commands.")

@@ -9,6 +9,7 @@ from django.db.models.functions import Left
 from django.http import Http404, HttpResponse, HttpResponseNotAllowed
 
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.page_base import only_shows
 from django_locqueue.models import Task
 from django_locqueue.policies import excerpt, masking
 
@@ -28,6 +29,7 @@ class BarePayloads:
     refused: Callable[[Any, str], Any]
     page_of: Callable[..., Any]
 
+    @only_shows
     def show_view(self, request: Any, task_id: int) -> Any:
         """Show the page with nothing masked in its payloads. By POST: that somebody looked is written down."""
         if request.method != "POST":
@@ -39,6 +41,7 @@ class BarePayloads:
         note(request, "view_payload", target=str(task_id))
         return self.page_of(request, task_id, is_bare=True)
 
+    @only_shows
     def download_view(self, request: Any, task_id: int, what: str) -> Any:
         """Send a payload as a file: masked as on the page, or by POST as it is."""
         if request.method not in ("GET", "HEAD", "POST"):

@@ -13,6 +13,7 @@ from django.contrib.admin.models import CHANGE, DELETION
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
+from django_locqueue.admin import permissions
 from django_locqueue.admin.change_forms import PriorityForm, QueueForm, ReasonForm, TimeForm
 from django_locqueue.models import State, Task
 from django_locqueue.models.activity import REASON_LENGTH
@@ -336,7 +337,7 @@ def asker_of(request: Any) -> Asker:
 
 def may(request: Any, change: Change) -> bool:
     """Whether the person has the permission of ``change``."""
-    return bool(request.user.has_perm(change.permission))
+    return permissions.may(request, change.permission)
 
 
 def refusal(codename: str) -> str:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from django_locqueue import compat
 from django_locqueue.admin.change_forms import REASON, PriorityForm, QueueForm, TimeForm
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.schedule_form import WIDE, tasks_to_choose
 from django_locqueue.admin.schedule_page import sentence
 from django_locqueue.admin.strip import Strip
@@ -87,7 +88,7 @@ class EnqueueForm(TimeForm, QueueForm, PriorityForm):
 
 def enqueue_view(model_admin: Any, request: Any) -> Any:
     """Show the form, and add the task that it asks for."""
-    if not request.user.has_perm(PERMISSION):
+    if not may(request, PERMISSION):
         return model_admin.refused(request, "enqueue_task")
     form = EnqueueForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid() and (result := form.enqueue()) is not None:

@@ -13,12 +13,14 @@ from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.admin import permissions
 from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.changes import CHANGES, Change, may
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
 from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
@@ -54,7 +56,7 @@ class TaskPermissions(ReadOnly):
         return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
 
-class TaskAdminBase(TaskPermissions, TaskColumns, TaskChanging, admin.ModelAdmin):  # type: ignore[type-arg]
+class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
     """A list of tasks. A page says what it shows by ``tabs``, and how by ``list_display``."""
 
     tabs: tuple[Tab, ...]
@@ -141,7 +143,7 @@ class TaskAdminBase(TaskPermissions, TaskColumns, TaskChanging, admin.ModelAdmin
 
     def enqueue_url(self, request: Any) -> str:
         """Return where a task is added by hand; empty where that is not offered to the person."""
-        if self.opts.model_name not in ("task", "pendingtask") or not request.user.has_perm("locqueue.enqueue_task"):
+        if self.opts.model_name not in ("task", "pendingtask") or not permissions.may(request, "locqueue.enqueue_task"):
             return ""
         return reverse("admin:locqueue_task_enqueue", current_app=self.admin_site.name)
 
@@ -172,6 +174,10 @@ class TaskAdminBase(TaskPermissions, TaskColumns, TaskChanging, admin.ModelAdmin
                 **(extra_context or {}),
             },
         )
+
+
+class TaskAdminBase(TaskAdminMixin, ModelAdminBase):
+    """The mixin on the project's ModelAdmin."""
 
 
 def with_worker(rows: Any) -> Any:

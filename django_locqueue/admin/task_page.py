@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models.functions import Left, Length, Right
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
@@ -23,6 +23,7 @@ from django_locqueue.admin.enqueue_form import enqueue_view
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
 from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
@@ -63,7 +64,7 @@ PAYLOADS = (
 )
 
 
-@admin.register(Task)
+@page(Task)
 class TaskAdmin(BarePayloads, TaskAdminBase):
     tabs = (
         Tab(

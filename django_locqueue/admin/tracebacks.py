@@ -6,8 +6,11 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 
 _FRAME = re.compile(r'^  File "([^"\n]*)", line ', re.MULTILINE)
-# Installed packages, Python's own library, and what is frozen into it.
-_OTHERS = re.compile(r"[\\/](?:site|dist)-packages[\\/]|[\\/]lib[\\/]python3[.\d]*[\\/]|^<frozen ", re.IGNORECASE)
+# Installed packages, Python's own library, what is frozen into it, and us. By their names: a worker's folders may be
+# others than those of the web server.
+_OTHERS = re.compile(
+    r"[\\/](?:(?:site|dist)-packages|lib[\\/]python3[.\d]*|django_locqueue)[\\/]|^<frozen ", re.IGNORECASE
+)
 _END_OF_FRAMES = re.compile(r"\n(?=\S|\n)")  # the exception itself, or another's traceback
 
 
