@@ -41,7 +41,7 @@ class VerbFilter(admin.SimpleListFilter):
     parameter_name = "verb"
 
     def lookups(self, request: Any, model_admin: Any) -> Any:
-        return list(VERB_LABELS.items())
+        return [(verb, str(label).rstrip(".。…")) for verb, label in VERB_LABELS.items()]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         return newest(queryset).filter(verb=self.value()) if self.value() else queryset

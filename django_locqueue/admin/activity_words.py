@@ -1,12 +1,14 @@
 """What people did, in words: the verb of an activity, and where."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
+from django_locqueue.admin import moments
 from django_locqueue.admin.changes import CANCEL, CHANGES
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible
@@ -58,6 +60,9 @@ CONDITIONS = {
 }
 
 
+TIMES = ("run_after", "since", "until")
+
+
 def what(activity: Activity) -> str:
     """Return the verb in words: ``Retried 14 tasks.``"""
     words = OF_TASKS.get(activity.verb) or OTHERS.get(activity.verb)
@@ -65,7 +70,8 @@ def what(activity: Activity) -> str:
         return legible.line(activity.verb)  # another version's
     if activity.verb not in COUNTED:
         return str(words)
-    return str(words % {"count": activity.changed})
+    said = str(words % {"count": activity.changed})
+    return said.replace(str(activity.changed), _grouped(activity.changed), 1)
 
 
 def where(activity: Activity) -> str:
@@ -80,7 +86,7 @@ def where(activity: Activity) -> str:
         found.append(f"{listed} …" if more > 0 else listed)
     conditions = {**selection, **(options if isinstance(options := selection.get("options"), Mapping) else {})}
     found += [
-        _("%(condition)s: %(value)s") % {"condition": CONDITIONS.get(key, key), "value": value}
+        _("%(condition)s: %(value)s") % {"condition": CONDITIONS.get(key, key), "value": _value(key, value)}
         for key, value in conditions.items()
         if key not in ("ids", "options") and value not in (None, "")
     ]
@@ -89,5 +95,19 @@ def where(activity: Activity) -> str:
 
 def counts(activity: Activity) -> str:
     """Return ``12`` or ``12/2``: how many were changed, and how many skipped."""
-    changed = number_format(activity.changed, force_grouping=True)
-    return f"{changed}/{number_format(activity.skipped, force_grouping=True)}" if activity.skipped else changed
+    changed = _grouped(activity.changed)
+    return f"{changed}/{_grouped(activity.skipped)}" if activity.skipped else changed
+
+
+def _grouped(count: int) -> str:
+    return number_format(count, force_grouping=True)
+
+
+def _value(key: str, value: Any) -> Any:
+    """Return a condition's value as people read it."""
+    if key in TIMES and isinstance(value, str):
+        try:
+            return moments.whole(datetime.fromisoformat(value))
+        except ValueError:
+            pass
+    return value

@@ -60,6 +60,11 @@ class Change:
     def permission(self) -> str:
         return self.verb.permission
 
+    @property
+    def confirm_label(self) -> str:
+        """The word for the button that sends what was asked for."""
+        return str(_("Yes, I’m sure") if self.form is ReasonForm else self.label).rstrip("…")
+
     def apply(
         self, store: Any, ids: Sequence[int], asker: Asker, options: Mapping[str, Any] = MappingProxyType({})
     ) -> Applied:

@@ -31,12 +31,16 @@ class Alike(NamedTuple):
     place: str
 
 
+def of_kind(fingerprint: str) -> Any:
+    """Return the failed tasks of a kind of error, in the order of its index."""
+    return orderings.in_error_index(Task.objects.all(), fingerprint).order_by(*orderings.FINISHED)
+
+
 def alike(task: Any, site_name: str) -> Alike | None:
     """Return what there is to say of the kind of error of a failed task."""
     if task.state != State.FAILED or task.error_group_id is None:
         return None
-    rows = Task.objects.failed().filter(error_group_id=task.error_group_id, error_group__isnull=False)
-    count = capped_counts({"all": rows.order_by(*orderings.FINISHED)})["all"] - 1
+    count = capped_counts({"all": of_kind(task.error_group_id)})["all"] - 1
     url = reverse("admin:locqueue_failedtask_changelist", current_app=site_name)
     place = "" if task.error_group is None else legible.line(task.error_group.place)
     return Alike(capped_text(count) if count > 0 else "", f"{url}?group={task.error_group_id}", place)
@@ -63,6 +67,8 @@ def related_facts(task: Any, site_name: str) -> list[Fact]:
         if type(task_id := metadata.get(key)) is int and 0 < task_id < 2**63:
             url = reverse("admin:locqueue_task_change", args=[task_id], current_app=site_name)
             found.append((label, format_html('<a href="{}">#{}</a>', url, task_id)))
+    if task.dismissed:
+        found.append((_("Dismissed"), _("It is not in the list of failed tasks.")))
     if task.retried_by:
         found.append((_("Retried by"), legible.line(task.retried_by)))
     return found

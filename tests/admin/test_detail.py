@@ -1,10 +1,12 @@
 """The page of one task: what became of it, what is hidden, what else has to do with it."""
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -49,6 +51,13 @@ class TestHiddenValues:
     def test_a_look_is_not_to_be_had_by_a_link(self, root: Client, task: Task) -> None:
         assert root.get(task_url(task, "show")).status_code == 405
 
+    def test_read_only_mode_lets_one_look(self, root: Client, task: Task, settings: Any) -> None:
+        settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"READ_ONLY": True}}
+        assert SECRET in root.post(task_url(task, "show")).content.decode()
+        body = body_of(root, task)
+        assert task_url(task, "cancel") not in body
+        assert root.post(task_url(task, "cancel"), {"confirmed": "yes"}).status_code == 403
+
     def test_where_nothing_is_hidden_no_button_is_shown(self, root: Client, make_task: Any) -> None:
         assert "Show value" not in body_of(root, make_task(args_kwargs={"args": [1], "kwargs": {}}))
 
@@ -85,8 +94,6 @@ class TestDownload:
 
     @pytest.mark.parametrize("stored", ["not json password=hunter2", "[" * 5000 + "]" * 5000])
     def test_what_is_no_json_is_masked_as_text(self, stored: str, root: Client, task: Task) -> None:
-        from django.db import connection
-
         with connection.cursor() as cursor:
             cursor.execute("UPDATE locqueue_task SET args_kwargs = %s", [stored])
         response = root.get(task_url(task, "arguments"))
@@ -208,8 +215,6 @@ def test_one_that_was_deleted_is_said_to_be(root: Client) -> None:
 
 
 def test_each_part_that_can_be_copied_is_there(root: Client, make_task: Any) -> None:
-    import re
-
     body = body_of(root, make_task("successful", return_value={"a": 1}))
     wanted = re.findall(r'data-lq-copy="([^"]+)"', body)
     assert wanted == ["lq-id", "lq-arguments", "lq-result"]
