@@ -1,6 +1,7 @@
 """What else has to do with a task: others like it, what it is a copy of, and what people did to it."""
 
 import sys
+from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
 from django.contrib.admin.models import LogEntry
@@ -47,17 +48,31 @@ def alike(task: Any, site_name: str) -> Alike | None:
 
 
 def is_gone(task: Any) -> bool:
-    """Whether its function no longer exists, as far as can be said without importing anything for a page.
-
-    A worker that did not know it has said so on the row.
-    """
+    """Whether its function no longer exists, as far as can be said without importing anything for a page."""
     path = registry.present_path(task.task_path)
     if path in registry.definitions():
         return False
     module, _dot, name = path.rpartition(".")
     if (loaded := sys.modules.get(module)) is not None:
         return not isinstance(getattr(loaded, name, None), compat.Task)
-    return task.unknown_since is not None or task.error_class == class_path(UnknownTask)
+    # A worker that did not know it has said so on the row; it may have come since.
+    was_unknown = task.unknown_since is not None or task.error_class == class_path(UnknownTask)
+    return was_unknown and not _can_be_found(module)
+
+
+def _can_be_found(module: str) -> bool:
+    """Whether there is a module of this name. Its packages are looked at, and not imported."""
+    name, folders = "", None
+    for part in module.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        try:
+            spec = PathFinder.find_spec(name, folders)
+        except Exception:  # what finders of others raise
+            return True
+        if spec is None:
+            return False
+        folders = spec.submodule_search_locations
+    return True
 
 
 def related_facts(task: Any, site_name: str) -> list[Fact]:

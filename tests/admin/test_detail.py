@@ -14,6 +14,7 @@ from django_locqueue.admin.tracebacks import draw_traceback
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.models import Activity, ErrorGroup, Task, TaskAttempt
 from django_locqueue.policies.outcome import class_path
+from tests import tasks
 from tests.admin.conftest import list_url, task_url
 
 pytestmark = pytest.mark.any_vendor
@@ -202,8 +203,16 @@ class TestGoneFunctions:
         assert "no longer exists, so this task cannot run." in body
         assert [name for name in ("retry", "retry_at", "again", "delete") if task_url(task, name) in body] == ["delete"]
 
+    def test_what_may_have_come_since_is_offered_and_not_imported(
+        self, root: Client, make_task: Any, tmp_path: Any, monkeypatch: Any
+    ) -> None:
+        (tmp_path / "late_tasks.py").write_text("raise SystemExit")
+        monkeypatch.syspath_prepend(tmp_path)
+        late = make_task("failed", task_path="late_tasks.send", error_class=class_path(UnknownTask))
+        assert task_url(late, "retry") in body_of(root, late)
+
     def test_what_exists_is_offered(self, root: Client, make_task: Any) -> None:
-        task = make_task("failed", task_path="tests.tasks.add", error_class=class_path(UnknownTask))
+        task = make_task("failed", task_path=tasks.add.module_path, error_class=class_path(UnknownTask))
         body = body_of(root, task)
         assert "no longer exists" not in body
         assert task_url(task, "retry") in body
