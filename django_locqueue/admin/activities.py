@@ -68,6 +68,7 @@ class ActivityAdmin(PlainListAdmin):
     list_per_page = 50
     list_filter: ClassVar[Any] = (VerbFilter, PeriodFilter)
     search_fields = ("user_name",)
+    search_placeholder = _("user")
     search_help_text = _("Finds what a user did, by the whole name.")
     list_display = (
         "time_column",

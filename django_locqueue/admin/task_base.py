@@ -8,17 +8,17 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import NoReverseMatch, path, reverse
 from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.admin import permissions
+from django_locqueue.admin import permissions, task_files
 from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.changes import CHANGES, Change, may
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
+from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
@@ -26,7 +26,9 @@ from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
+from django_locqueue.store.selection import Selection
 
+EXPORT = "locqueue.export_data"
 WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
 
 
@@ -66,23 +68,61 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
     actions = ACTIONS
     change_list_template = "admin/locqueue/task_list.html"
     list_display_links = None
-    list_filter: ClassVar[Any] = (QueueFilter, TabFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (QueueFilter,)
     list_max_show_all = 0
     list_per_page = 50
     paginator = CappedPaginator
     search_fields = ("id",)
-    search_help_text = _("Finds a task by its id.")
+    search_placeholder = _("id, task:name, queue:name")
+    search_help_text = _(
+        "A task’s id, or names that begin with your text: task:send queue:mail worker:web-1 error:OSError. "
+        "A bare word is a task’s name."
+    )
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    # Everything else in the address is refused: conditions on arguments would tell what masking hides.
-    LOOKUPS = frozenset({"queue", "state", "tab", "behind", "workflow"})
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        return lookup in self.LOOKUPS
+        return lookup in PARAMETERS
 
     def current_tab(self, request: Any) -> Tab:
-        return next((tab for tab in self.tabs if tab.name == request.GET.get("tab")), self.tabs[0])
+        return next((tab for tab in self.tabs if tab.name == request.GET.get(TAB)), self.tabs[0])
+
+    def selection(self, request: Any) -> Selection:
+        """Return which tasks the address asks for. Raises ValueError."""
+        query = request.GET.dict()
+        if as_id(query.get(SEARCH, "")):
+            query.pop(SEARCH)  # which leads to the task itself
+        return Selection.from_query(query, listing=self.current_tab(request).listing)
+
+    def further_tabs(self, request: Any) -> list[dict[str, Any]]:
+        """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``."""
+        return []
+
+    def footer(self) -> Any:
+        """Return what stands below the list."""
+        return ""
+
+    def top_line(self) -> Any:
+        """Return what stands above the list."""
+        return ""
+
+    def empty_note(self) -> Any:
+        """Return what is said beside the tab's own words where it has no task."""
+        return ""
+
+    def bulk_url(self, request: Any) -> str | None:
+        """Return where changes to all that match are asked for; None if the person may not make them."""
+        try:
+            url = reverse("admin:locqueue_bulkoperation_new", current_app=self.admin_site.name)
+        except NoReverseMatch:
+            return None
+        return url if permissions.may(request, "locqueue.bulk_task") else None
+
+    def export_url(self, request: Any) -> str | None:
+        if not request.user.has_perm(EXPORT):
+            return None
+        return reverse(f"admin:locqueue_{self.opts.model_name}_export", current_app=self.admin_site.name)
 
     # -- rows
 
@@ -99,14 +139,16 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         if not search_term:
             return queryset, False
-        task_id = as_id(search_term)
-        return (queryset.filter(pk=task_id) if task_id else queryset.none()), False
+        # An id that is some task's leads there before; what else is searched for is part of the selection.
+        return (queryset.none() if as_id(search_term) else queryset), False
 
     def get_list_display(self, request: Any) -> Any:
-        offered = [CHANGES[name] for name in self.row_changes if name in self.current_tab(request).changes]
+        tab = self.current_tab(request)
+        columns = tab.columns or self.list_display
+        offered = [CHANGES[name] for name in self.row_changes if name in tab.changes and name in CHANGES]
         offered = [change for change in offered if may(request, change)]
         if not offered:
-            return self.list_display
+            return columns
 
         # A form cannot stand inside the list's form: each button sends that one to an address of its own.
         back = urlencode({"next": request.get_full_path()})
@@ -123,7 +165,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 ),
             )
 
-        return (*self.list_display, buttons)
+        return (*columns, buttons)
 
     def change_url(self, change: Change, task: Task) -> str:
         return reverse(f"admin:locqueue_task_{change.name}", args=[task.pk], current_app=self.admin_site.name)
@@ -136,6 +178,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         return [
             path("", view(self.changelist_view), name=f"locqueue_{name}_changelist"),
             path("<int:task_id>/change/", view(self.to_task_page), name=f"locqueue_{name}_change"),
+            *self.get_file_urls(),
         ]
 
     def list_url(self, model_name: str) -> str:
@@ -146,6 +189,25 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         if self.opts.model_name not in ("task", "pendingtask") or not permissions.may(request, "locqueue.enqueue_task"):
             return ""
         return reverse("admin:locqueue_task_enqueue", current_app=self.admin_site.name)
+
+    def get_file_urls(self) -> list[Any]:
+        """Return the addresses of the same list for other programs."""
+        name = self.opts.model_name
+        view = self.admin_site.admin_view
+        return [
+            path("export/", view(self.export_view), name=f"locqueue_{name}_export"),
+            path("data.json", view(self.data_view), name=f"locqueue_{name}_data"),
+        ]
+
+    def export_view(self, request: Any) -> Any:
+        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+            raise PermissionDenied
+        return task_files.csv_response(self, request)
+
+    def data_view(self, request: Any) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return task_files.json_response(self, request)
 
     def to_task_page(self, request: Any, task_id: int) -> Any:
         """A task has one page, wherever it is listed: it may be in another list by the time one looks."""
@@ -170,6 +232,11 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 "title": self.opts.verbose_name_plural,
                 "introduction": self.introduction,
                 "enqueue_url": self.enqueue_url(request),
+                "top_line": self.top_line,
+                "footer": self.footer,
+                "empty_note": self.empty_note,
+                "empty_name": self.opts.verbose_name,
+                "is_id": bool(as_id(request.GET.get(SEARCH, ""))),
                 "lq": Strip(request, self.admin_site, self.opts.label_lower),
                 **(extra_context or {}),
             },

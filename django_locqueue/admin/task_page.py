@@ -20,8 +20,9 @@ from django_locqueue.admin.bare_payloads import COLUMNS, BarePayloads, may_see
 from django_locqueue.admin.changes import CHANGES, RUNS_IT, may
 from django_locqueue.admin.columns import error_name
 from django_locqueue.admin.enqueue_form import enqueue_view
+from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
+from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
@@ -31,7 +32,7 @@ from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_worker
 from django_locqueue.admin.timeline import timeline_of
-from django_locqueue.models import Schedule, State, Task, Workflow, orderings
+from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
 
 LISTS = {
@@ -69,20 +70,20 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
     tabs = (
         Tab(
             name="all",
+            listing="all",
             label=gettext_lazy("All"),
-            rows=lambda rows: rows,
-            ordering=orderings.NEWEST,
             changes=tuple(CHANGES),
             empty=gettext_lazy("No tasks yet."),
         ),
     )
-    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, WorkflowFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
     list_display = (
         "task_column",
         "state_column",
         "queue_column",
         "worker_column",
         "added_column",
+        "wait_column",
         "ran_for_column",
         "attempt_column",
     )
@@ -91,12 +92,13 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         workflow_id = as_id(request.GET.get("workflow", ""))
         if workflow_id is None:
             return super().current_tab(request)
-        return replace(
-            self.tabs[0],
-            rows=lambda rows: rows.filter(workflow_id=workflow_id),
-            ordering=orderings.WORKFLOW,
-            empty=gettext_lazy("No task of this workflow is left."),
-        )
+        return replace(self.tabs[0], empty=gettext_lazy("No task of this workflow is left."))
+
+    def footer(self) -> str:
+        return stored_note()
+
+    def empty_note(self) -> Any:
+        return _("None was added in the last 24 hours; choose another time above.") if Task.objects.exists() else ""
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         workflow_id = as_id(request.GET.get("workflow", ""))
@@ -112,6 +114,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         view = self.admin_site.admin_view
         return [
             path("", view(self.changelist_view), name="locqueue_task_changelist"),
+            *self.get_file_urls(),
             path("<int:task_id>/change/", view(self.page_view), name="locqueue_task_change"),
             path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
             path("enqueue/", view(self.enqueue_view), name="locqueue_task_enqueue"),

@@ -86,7 +86,14 @@ def behind(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
     )
 
 
-def not_beyond(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
-    """Return the condition for the rows that by the first column of ``ordering`` do not come after ``row``."""
-    name = names(ordering)[0]
-    return Q(**{f"{name}__{'gte' if is_descending(ordering) else 'lte'}": row[name]})
+def not_beyond(ordering: Sequence[str], row: Mapping[str, Any], first: Mapping[str, Any] | None = None) -> Q:
+    """Return a condition for the rows from ``first`` to ``row`` at which an index of this ordering stops.
+
+    It goes by the columns that both have in common, and the next one: a few rows more may match.
+    """
+    found = Q()
+    for part, name in zip(ordering, names(ordering), strict=True):
+        if first is None or row[name] != first[name]:
+            return found & Q(**{f"{name}__{'gte' if part.startswith('-') else 'lte'}": row[name]})
+        found &= Q(**{name: row[name]})
+    return found

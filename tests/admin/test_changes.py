@@ -109,7 +109,7 @@ def test_ids_that_are_none_change_nothing(ids: list[str], root: Client, make_tas
         ("pendingtask/?tab=scheduled", {"run", "cancel", "delete"}),
         ("runningtask/", {"cancel"}),
         ("failedtask/", {"retry", "delete"}),
-        ("retriedtask/?tab=waiting", {"run", "cancel", "delete"}),
+        ("retriedtask/?tab=waiting", {"run", "delete"}),
         ("retriedtask/?tab=succeeded", {"delete"}),
         ("retriedtask/?tab=failed", {"retry", "delete"}),
     ],
