@@ -19,7 +19,10 @@ from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible
 
-VERB_LABELS = {**OTHERS, **{change.verb.name: change.label for change in reversed(CHANGES.values())}}
+VERB_LABELS = {
+    **{change.verb.name: change.label for change in CHANGES.values() if change.name == change.verb.name},
+    **OTHERS,
+}
 del VERB_LABELS["export"]
 PERIODS = {
     "1h": (_("Last hour"), timedelta(hours=1)),

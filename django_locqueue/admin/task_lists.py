@@ -53,7 +53,7 @@ class PendingTaskAdmin(TaskAdminBase):
             name="scheduled",
             listing="scheduled",
             label=_("Scheduled"),
-            changes=("run", *WAITING_CHANGES),
+            changes=("run", "stop", *WAITING_CHANGES),
             empty=_("Nothing waits for its time."),
         ),
         Tab(
@@ -71,7 +71,7 @@ class PendingTaskAdmin(TaskAdminBase):
             empty=_("Nothing has been ready for more than 5 minutes."),
         ),
     )
-    row_changes = ("run", "cancel")
+    row_changes = ("run", "stop", "cancel")
     list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, PriorityFilter, DueFilter, PeriodFilter)
     list_display = (
         "task_column",
