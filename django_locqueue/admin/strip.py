@@ -24,6 +24,7 @@ PAGES = (
     "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
+    "locqueue.activity",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {

@@ -21,6 +21,17 @@ class Command(QueueCommand):
     def change(self, store: Store, **options: Any) -> None:
         wanted = sorted(set(options["ids"]))
         cancelled, asked = endings.cancel(store, wanted, options["reason"], by=person.name())
+        if changed := len(cancelled) + len(asked):
+            self.note(
+                store,
+                "cancel",
+                target=str(wanted[0]) if len(wanted) == 1 else "",
+                selection={"ids": wanted} if len(wanted) > 1 else None,
+                matched=len(wanted),
+                changed=changed,
+                skipped=len(wanted) - changed,
+                reason=options["reason"],
+            )
         if cancelled:
             self.stdout.write(f"Cancelled {_tasks(cancelled)}.")
         if asked:
