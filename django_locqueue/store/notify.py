@@ -101,6 +101,15 @@ class Notifying(Store):
     def run_now(self, ids: Sequence[int], **options: Any) -> list[int]:
         return self._tell_any(super().run_now(ids, **options))
 
+    def change_time(self, ids: Sequence[int], run_after: datetime, **options: Any) -> list[int]:
+        return self._tell_any(super().change_time(ids, run_after, **options))
+
+    def move(self, ids: Sequence[int], queue_name: str) -> list[int]:
+        return self._tell_any(super().move(ids, queue_name))
+
+    def put_back(self, ids: Sequence[int], **options: Any) -> list[Rescued]:
+        return self._tell_any(super().put_back(ids, **options))
+
     def resume(self, queue_name: str, **options: Any) -> bool:
         return self._tell_any(super().resume(queue_name, **options))
 
