@@ -23,6 +23,7 @@ PAGES = (
     "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
+    "locqueue.bulkoperation",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {

@@ -1,8 +1,8 @@
 """One change to many tasks, made batch by batch, in short transactions: the rows of ``models/bulk_operation.py``.
 
 Whoever works on an operation has a lease on it: ``next_at`` is when another worker may go on, and at the same time the
-token by which a write is known to be of the one who has it. A batch's changes, its counts and where it ended are written
-by one transaction, so a worker that dies leaves nothing that is done twice or counted wrong.
+token by which a write is known to be of the one who has it. A batch's changes, its counts and where it ended are
+written by one transaction, so a worker that dies leaves nothing that is done twice or counted wrong.
 """
 
 import logging
@@ -98,7 +98,7 @@ class Bulk(Recording):
         # What fails anew while it runs was not meant either.
         rows = rows.filter(Q(finished_at=None) | Q(finished_at__lte=operation.created_at))
         column = TARGETS.get(operation.verb)
-        if column in operation.options:
+        if column is not None and column in operation.options:
             rows = rows.exclude(**{column: _loaded(column, operation.options[column])})
         return rows
 
@@ -117,10 +117,11 @@ class Bulk(Recording):
     def bulk_is_due(self, *, now: datetime | None = None) -> bool:
         return self._due_bulk(now).exists()
 
-    def take_bulk(self, *, now: datetime | None = None) -> BulkOperation | None:
-        """Take the first operation that is due and that nobody works on, for as long as the lease."""
+    def take_bulk(self, *, only: int | None = None, now: datetime | None = None) -> BulkOperation | None:
+        """Take the first operation that is due and that nobody works on, for as long as the lease. ``only``: its id."""
         now = now or self.now()
-        for operation in self._due_bulk(now).order_by("id")[:20]:
+        due = self._due_bulk(now).order_by("id")
+        for operation in (due if only is None else due.filter(pk=only))[:20]:
             free = self.bulk_operations.filter(pk=operation.pk, state__in=UNFINISHED, next_at=operation.next_at)
             lease = now + timedelta(seconds=LEASE_SECONDS)
             if free.update(next_at=lease, state=State.RUNNING, started_at=Coalesce("started_at", now)):
@@ -135,7 +136,9 @@ class Bulk(Recording):
         # What was emptied by hand has no place in the order.
         rows = rows.filter(**{f"{name}__isnull": False for name in names if Task._meta.get_field(name).null})
         if operation.cursor is not None:
-            rows = rows.filter(orderings.behind(ordering, {name: _loaded(name, operation.cursor[name]) for name in names}))
+            rows = rows.filter(
+                orderings.behind(ordering, {name: _loaded(name, operation.cursor[name]) for name in names})
+            )
         return list(rows.values(*names)[: bulk_limit(operation)])
 
     @repeated

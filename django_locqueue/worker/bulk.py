@@ -45,15 +45,7 @@ class BulkWork(Service):
             close_connections()
             return IDLE_SECONDS
         self.operation = None  # should this pass fail, it is to be had again when its lease is over
-        verb = VERBS[operation.verb]
-
-        def apply(ids: Sequence[int]) -> list[int]:
-            applied = verb(
-                self.store, ids, by=operation.user_name, reason=operation.reason, options=operation.options
-            )
-            return [*applied.done, *applied.asked]
-
-        operation = self.store.change_bulk(operation, self.store.find_bulk(operation), apply, now=now)
+        operation = change_next(self.store, operation, now=now)
         if operation is not None and not operation.is_finished and not operation.rate:
             self.operation = operation
         elif operation is not None and operation.is_finished:
@@ -76,6 +68,17 @@ class BulkWork(Service):
             self.store.fail_bulk(operation, problem)
             return self._taken(now)
         return operation
+
+
+def change_next(store: Store, operation: BulkOperation, *, now: datetime | None = None) -> BulkOperation | None:
+    """Find and change the next batch; see ``Store.change_bulk``."""
+    verb = VERBS[operation.verb]
+
+    def apply(ids: Sequence[int]) -> list[int]:
+        applied = verb(store, ids, by=operation.user_name, reason=operation.reason, options=operation.options)
+        return [*applied.done, *applied.asked]
+
+    return store.change_bulk(operation, store.find_bulk(operation), apply, now=now)
 
 
 def objection(operation: BulkOperation, store: Store) -> str:

@@ -281,7 +281,14 @@ class Worker:
         patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
         end = time.monotonic() + patience
         scheduler = () if self.scheduler is None else (self.scheduler,)
-        ending: tuple[Service, ...] = (*scheduler, self.dispatcher, self.maintenance, self.bulk, self.heartbeat, self.acker)
+        ending: tuple[Service, ...] = (
+            *scheduler,
+            self.dispatcher,
+            self.maintenance,
+            self.bulk,
+            self.heartbeat,
+            self.acker,
+        )
         for service in ending:
             service.stop(0)
         for service in ending:
