@@ -20,6 +20,8 @@ from django_locqueue.admin.bulk_form import BulkForm
 from django_locqueue.admin.bulk_request import Asked, preview
 from django_locqueue.admin.bulk_words import WORDS, label_of
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import stored_words
 from django_locqueue.admin.strip import Strip
@@ -43,7 +45,7 @@ LISTS = {
 State = BulkOperation.State
 
 
-@admin.register(BulkOperation)
+@page(BulkOperation)
 class BulkOperationAdmin(PlainListAdmin):
     empty = gettext_lazy("Nobody has changed more than a page of tasks at once yet.")
     introduction = gettext_lazy("Changes to all tasks that match, made by the workers in the background.")
@@ -157,9 +159,8 @@ class BulkOperationAdmin(PlainListAdmin):
     @staticmethod
     def permit(request: Any, verb: Verb | None) -> None:
         """Refuse whom the change is not permitted. An unknown verb is refused by its name."""
-        for permission in (PERMISSION, *([verb.permission] if verb else [])):
-            if not request.user.has_perm(permission):
-                raise PermissionDenied
+        if not may(request, [PERMISSION, *([verb.permission] if verb else [])]):
+            raise PermissionDenied
 
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         store = get_store()
@@ -252,7 +253,7 @@ class BulkOperationAdmin(PlainListAdmin):
     def may_stop(request: Any, operation: BulkOperation) -> bool:
         """Who might have asked for it; not only who did: that person may be asleep."""
         verb = VERBS.get(operation.verb)
-        return bool(request.user.has_perm(PERMISSION) and (verb is None or request.user.has_perm(verb.permission)))
+        return may(request, [PERMISSION, *([verb.permission] if verb else [])])
 
     def respond(self, request: Any, template: str, **context: Any) -> TemplateResponse:
         request.current_app = self.admin_site.name

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from django_locqueue import endings
+from django_locqueue.admin import permissions
 from django_locqueue.models import FINISHED, WAITING, State, Task
 
 
@@ -187,7 +188,7 @@ def asker_of(request: Any) -> Asker:
 
 def may(request: Any, change: Change) -> bool:
     """Whether the person has the permission of ``change``."""
-    return bool(request.user.has_perm(change.permission))
+    return permissions.may(request, change.permission)
 
 
 def refusal(change: Change) -> str:

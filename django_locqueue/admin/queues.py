@@ -20,6 +20,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.clock import DatabaseNow
@@ -31,7 +33,7 @@ from django_locqueue.store import get_store
 PERMISSION = "locqueue.pause_queue"
 
 
-@admin.register(Queue)
+@page(Queue)
 class QueueAdmin(PlainListAdmin):
     empty = gettext_lazy("Queues appear here when a worker serves them.")
     ordering = ("name",)
@@ -69,7 +71,7 @@ class QueueAdmin(PlainListAdmin):
         columns: tuple[str, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
-        if not request.user.has_perm(PERMISSION):
+        if not may(request, PERMISSION):
             return columns
 
         @admin.display(description="", empty_value="")
@@ -173,7 +175,7 @@ class QueueAdmin(PlainListAdmin):
     def _asked_for(self, request: Any, name: str) -> tuple[Any, Any]:
         if request.method != "POST":
             return None, HttpResponseNotAllowed(["POST"])
-        if not request.user.has_perm(PERMISSION):
+        if not may(request, PERMISSION):
             raise PermissionDenied
         queue = Queue.objects.filter(pk=unquote(name)).first()
         if queue is None:

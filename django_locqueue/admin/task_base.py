@@ -18,6 +18,7 @@ from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
@@ -55,7 +56,7 @@ class TaskPermissions(ReadOnly):
         return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
 
-class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ignore[type-arg]
+class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
     """A list of tasks. A page says what it shows by ``tabs``, and how by ``list_display``."""
 
     tabs: tuple[Tab, ...]
@@ -230,6 +231,10 @@ class TaskAdminBase(TaskPermissions, TaskColumns, admin.ModelAdmin):  # type: ig
                 "lq": Strip(request, self.admin_site, self.opts.label_lower),
             },
         )
+
+
+class TaskAdminBase(TaskAdminMixin, ModelAdminBase):
+    """The mixin on the project's ModelAdmin."""
 
 
 def as_id(text: str) -> int | None:

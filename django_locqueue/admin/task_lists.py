@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
 from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State, orderings
 from django_locqueue.models.task import TaskQuerySet
 
 
-@admin.register(PendingTask)
+@page(PendingTask)
 class PendingTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
@@ -52,7 +52,7 @@ class PendingTaskAdmin(TaskAdminBase):
     )
 
 
-@admin.register(RunningTask)
+@page(RunningTask)
 class RunningTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
@@ -81,7 +81,7 @@ class RunningTaskAdmin(TaskAdminBase):
         return with_worker(super().get_queryset(request))
 
 
-@admin.register(FailedTask)
+@page(FailedTask)
 class FailedTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
@@ -104,7 +104,7 @@ class FailedTaskAdmin(TaskAdminBase):
     )
 
 
-@admin.register(RetriedTask)
+@page(RetriedTask)
 class RetriedTaskAdmin(TaskAdminBase):
     introduction = _("Tasks that ran more than once, or wait to be tried again.")
     tabs = (

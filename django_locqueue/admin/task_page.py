@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.models import LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models.functions import Left, Length, Right
@@ -21,6 +21,7 @@ from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusa
 from django_locqueue.admin.columns import error_name
 from django_locqueue.admin.facts import facts_of, facts_of_others, metadata_of
 from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
@@ -38,7 +39,7 @@ LISTS = {
 }
 
 
-@admin.register(Task)
+@page(Task)
 class TaskAdmin(TaskAdminBase):
     tabs = (
         Tab(

@@ -16,6 +16,7 @@ from django_locqueue import endings
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.changes import CHANGES, Changed, asker_of, may, refusal
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import TaskPermissions
@@ -37,7 +38,7 @@ class StepRow(NamedTuple):
     runs_on_failure: bool
 
 
-@admin.register(Workflow)
+@page(Workflow)
 class WorkflowAdmin(TaskPermissions, PlainListAdmin):
     empty = gettext_lazy("No workflows yet.")
     introduction = gettext_lazy("Tasks that were enqueued together and run step by step.")

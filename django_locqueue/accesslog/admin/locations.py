@@ -15,9 +15,10 @@ from django_locqueue.accesslog.analytics.stale import mark_visits_from
 from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
+from django_locqueue.admin.pages import page
 
 
-@admin.register(Location)
+@page(Location)
 class LocationAdmin(ReadOnlyAdmin):
     change_list_template = "admin/locqueue_accesslog/location_list.html"
     change_form_template = "admin/locqueue_accesslog/location_page.html"
