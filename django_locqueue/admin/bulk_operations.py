@@ -1,7 +1,7 @@
 """The list of bulk operations, the page of one, and the one that asks for a new one."""
 
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core import signing
@@ -51,7 +51,7 @@ class BulkOperationAdmin(PlainListAdmin):
     introduction = gettext_lazy("Changes to all tasks that match, made by the workers in the background.")
     ordering = ("-id",)
     list_per_page = 50
-    list_display: ClassVar[Any] = (
+    list_display = (
         "what_column",
         "state_column",
         "progress_column",

@@ -59,7 +59,7 @@ class ChangeCommand(QueueCommand):
         if options["ids"] and (options["rate"] or options["background"]):
             raise CommandError("--rate and --background go with --filter.")
         if options["ids"]:
-            self._change_these(store, sorted(set(options["ids"])), **options)
+            self._change_these(store, sorted(set(options.pop("ids"))), **options)
         else:
             self._change_all(store, selection_of(options["filter"], listing=self.listing), **options)
 

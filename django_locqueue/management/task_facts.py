@@ -19,9 +19,9 @@ def state_of(task: Task) -> str:
 
 def moment_of(task: Task) -> datetime | None:
     """Return the time that matters in the task's state: when it ended, began, or may begin."""
-    if task.is_finished:
-        return task.finished_at
-    return task.last_attempted_at if task.state == State.RUNNING else task.run_after
+    waiting: datetime | None = task.last_attempted_at if task.state == State.RUNNING else task.run_after
+    ended: datetime | None = task.finished_at
+    return ended if task.is_finished else waiting
 
 
 def local(moment: datetime | None) -> str:

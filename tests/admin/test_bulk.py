@@ -237,14 +237,14 @@ class TestPage:
         )
         assert '<progress class="lq-progress" value="6200" max="12804">' in body
         assert "6,200 of 12,804 · 41 skipped" in body
-        assert "about 1 minute left" in body
+        assert "about 1\xa0minute left" in body
         assert "data-lq-live" in body
 
     def test_its_speed_is_that_since_it_was_begun(self, operation: BulkOperation) -> None:
         now = timezone.now()
         operation.state, operation.changed, operation.skipped = "running", 6_159, 41
         operation.started_at, operation.next_at = now - timedelta(seconds=62), now
-        assert standing_of(operation, now) == ["100 per second", "about 1 minute left"]
+        assert standing_of(operation, now) == ["100 per second", "about 1\xa0minute left"]
 
     def test_its_worker_may_be_lost(self, root: Client, operation: BulkOperation) -> None:
         past = timezone.now() - timedelta(minutes=1)

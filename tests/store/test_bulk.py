@@ -98,7 +98,7 @@ def test_a_task_that_fails_again_is_not_retried_twice(store: Store, small_batche
     retried: list[int] = []
 
     def retry_and_fail(ids: Sequence[int]) -> list[int]:
-        done = do(store)(ids)
+        done: list[int] = do(store)(ids)
         retried.extend(done)
         Task.objects.filter(pk__in=done).update(state="failed", finished_at=timezone.now())
         return done
@@ -162,7 +162,12 @@ def test_each_ordering_is_gone_through_whole(store: Store, small_batches: None, 
         )
     ask(store, "cancel", Selection(listing), matched=8)
     seen: list[int] = []
-    work_off(store, lambda ids: seen.extend(ids) or list(ids))
+
+    def see(ids: Sequence[int]) -> Sequence[int]:
+        seen.extend(ids)
+        return ids
+
+    work_off(store, see)
     assert sorted(seen) == sorted(Task.objects.values_list("pk", flat=True))
 
 
@@ -172,7 +177,7 @@ def test_one_bad_row_does_not_stop_the_others(store: Store) -> None:
     ask(store, matched=5)
 
     def apply(ids: Sequence[int]) -> list[int]:
-        done = do(store)(ids)
+        done: list[int] = do(store)(ids)
         if bad in ids:
             raise DataError("this row cannot be written")
         return done

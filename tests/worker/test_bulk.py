@@ -45,7 +45,8 @@ def work_off(store: Store) -> BulkOperation:
     work = BulkWork(store)
     while work.run_once() == 0:
         pass
-    return BulkOperation.objects.get()
+    operation: BulkOperation = BulkOperation.objects.get()
+    return operation
 
 
 def test_it_goes_through_all_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

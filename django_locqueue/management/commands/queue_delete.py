@@ -6,4 +6,4 @@ from django_locqueue.management.change_command import ChangeCommand
 class Command(ChangeCommand):
     help = "Deletes tasks that do not run, with their arguments, results and error history. This cannot be undone."
     verb = "delete"
-    words = ("Delete", "Deleted", "is running, or was deleted before")
+    words = ("Delete", "Deleted", "ran at that moment, or never was")

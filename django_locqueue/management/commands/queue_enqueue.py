@@ -22,7 +22,9 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("task", metavar="PATH", help="of the function: shop.tasks.report")
-        parser.add_argument("--args", type=_json, default=[], metavar="JSON", help="a list: '[1, 2]'")
+        parser.add_argument(
+            "--args", dest="positional", type=_json, default=[], metavar="JSON", help="a list: '[1, 2]'"
+        )
         parser.add_argument("--kwargs", type=_json, default={}, metavar="JSON", help="""an object: '{"month": 11}'""")
         parser.add_argument("--queue", default=None, help="another than its own")
         parser.add_argument("--priority", type=int, default=None, help="another than its own; higher runs first")
@@ -40,7 +42,7 @@ class Command(QueueCommand):
         run_after = store.now() + at if hasattr(at, "total_seconds") else at
         try:
             definition = task_at(options["task"])
-            call = call_of(definition, options["args"], options["kwargs"])
+            call = call_of(definition, options["positional"], options["kwargs"])
             varied = definition.using(
                 queue_name=options["queue"],
                 priority=options["priority"],
@@ -48,7 +50,7 @@ class Command(QueueCommand):
                 backend=self.backend,
             )
             result = varied.enqueue(*call["args"], **call["kwargs"])
-        except (InvalidSchedule, compat.InvalidTask, compat.InvalidTaskBackend, TypeError, ValueError) as error:
+        except (InvalidSchedule, compat.InvalidTask, TypeError, ValueError) as error:
             raise CommandError(str(error)) from error
         if getattr(result, "is_dropped", False):
             raise CommandError("Nothing was added: a hook of the project dropped the task.")

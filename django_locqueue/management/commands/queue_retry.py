@@ -14,7 +14,7 @@ class Command(ChangeCommand):
     )
     verb = "retry"
     listing = "failed"
-    words = ("Retry", "Retried", "has not failed, or another task holds its unique key")
+    words = ("Retry", "Retried", "had not failed, never was, or did not get its unique key")
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
