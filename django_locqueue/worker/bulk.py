@@ -15,7 +15,8 @@ from django_locqueue.verbs import VERBS
 
 logger = logging.getLogger("django_locqueue.worker")
 
-LOOK_SECONDS = 3.0
+LOOK_SECONDS = 10.0  # where the database tells nobody that there is something to do
+NEWS_SECONDS = 0.9
 BULK_PERMISSION = "locqueue.bulk_task"
 
 
@@ -30,12 +31,17 @@ class BulkWork(Service):
         super().__init__()
         self.store = store
         self.operation: BulkOperation | None = None  # which is ours
-        self._next_look = 0.0
+        self._looked = -LOOK_SECONDS
+        self._has_heard = False
+
+    def hear(self) -> None:
+        """Look sooner: there is news, of whatever kind."""
+        self._has_heard = True
 
     def look(self) -> None:
-        """Wake the service if anything is due. For a thread that has a connection anyway."""
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK_SECONDS
+        """Wake the service if anything is due. For a thread that has a connection anyway, and comes each second."""
+        if time.monotonic() - self._looked >= (NEWS_SECONDS if self._has_heard else LOOK_SECONDS):
+            self._looked, self._has_heard = time.monotonic(), False
             if self.store.bulk_is_due():
                 self.wake()
 

@@ -371,6 +371,7 @@ class Worker:
 
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
+            self.bulk.hear()
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
         elif queue_name.startswith(LIMITED):

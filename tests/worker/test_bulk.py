@@ -12,6 +12,7 @@ from django_locqueue.compat import task_finished
 from django_locqueue.models import BulkOperation, Task
 from django_locqueue.store import Store, bulk, store_for
 from django_locqueue.store.selection import Selection
+from django_locqueue.worker import bulk as bulk_work
 from django_locqueue.worker.bulk import BulkWork
 from tests.store.rows import put_many
 
@@ -123,7 +124,12 @@ def test_it_sleeps_until_there_is_something_to_do(store: Store) -> None:
     work = BulkWork(store)
     work.look()
     assert not work._wake.is_set()
-    work._next_look = 0
     ask(store)
+    work.look()
+    assert not work._wake.is_set()  # it has just looked
+    work._looked -= bulk_work.NEWS_SECONDS
+    work.look()
+    assert not work._wake.is_set()
+    work.hear()
     work.look()
     assert work._wake.is_set()
