@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -63,6 +63,7 @@ class WorkerOptions:
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
     drain: bool = False  # leave when nothing is ready and nothing runs
+    until_empty: bool = False  # and nothing is scheduled either
     quota: Quota = UNLIMITED
     heartbeat_file: HeartbeatFile | None = None
     schedules: bool = True  # whether it also enqueues what schedules ask for
@@ -113,7 +114,7 @@ class Worker:
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
-            owner=lambda: self.heartbeat.owner,
+            owner=lambda: None if self.is_quiet else self.heartbeat.owner,
             give_back=self.acker.put,
             ending=self.acker.ending,
             is_suspect=self.executor.is_suspect,
@@ -144,6 +145,8 @@ class Worker:
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
         self._bell = bell or Bell()
+        self.is_quiet = False  # it lives, and takes no more tasks
+        self.each_look: Callable[[], None] = lambda: None  # called by the main thread, once a second and when it rings
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
@@ -156,6 +159,11 @@ class Worker:
         """Stop gracefully; a second call stops at once."""
         self._stop_requests.append(time.monotonic())
         self._bell.ring()
+
+    def quiet(self) -> None:
+        """Take no more tasks, and live on: whoever deploys will stop it when it is idle."""
+        self.is_quiet = self.heartbeat.stopping = True
+        self.heartbeat.wake()
 
     @property
     def is_stopping(self) -> bool:
@@ -189,6 +197,7 @@ class Worker:
         while not self.is_stopping:
             self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
             self.pool.watch()
+            self.each_look()
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -247,6 +256,8 @@ class Worker:
             self.dispatcher.wake()
         if due is not None and due <= SUSPECT_SECONDS:
             self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
+            return False
+        if due is not None and self.options.until_empty:
             return False
         # Asked again: what it has claimed meanwhile we have not seen waiting.
         is_idle = self.dispatcher.found_nothing and not self.pool.busy
