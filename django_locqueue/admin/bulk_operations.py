@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from django_locqueue import conf
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_form import BulkForm
@@ -24,6 +25,7 @@ from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import stored_words
+from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 from django_locqueue.admin.strip import Strip
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_text
@@ -127,9 +129,14 @@ class BulkOperationAdmin(PlainListAdmin):
                 asked = Asked.from_signed(request.POST.get("asked", ""))
             else:
                 self.permit(request, VERBS.get(request.GET.get("verb", "")))
-                asked = Asked.of(request.GET.get("verb", ""), request.GET)
+                with statement_limit(get_store().alias, conf.admin.STATEMENT_SECONDS):
+                    asked = Asked.of(request.GET.get("verb", ""), request.GET)
         except signing.BadSignature:
             text = _("Nothing was changed: this page was too old. Look at the list again.")
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.url("changelist"))
+        except TooSlow:
+            text = _("This search took too long. Narrow it by queue, task or time.")
             self.message_user(request, text, messages.WARNING)
             return HttpResponseRedirect(self.url("changelist"))
         except ValueError as error:

@@ -19,15 +19,16 @@ from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
 from django_locqueue.admin.columns import error_name
+from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, metadata_of
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
+from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, as_id
-from django_locqueue.models import Schedule, State, Task, Workflow, orderings
+from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
 from django_locqueue.store import get_store
 
@@ -44,20 +45,20 @@ class TaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
             name="all",
+            listing="all",
             label=gettext_lazy("All"),
-            rows=lambda rows: rows,
-            ordering=orderings.NEWEST,
             changes=tuple(CHANGES),
             empty=gettext_lazy("No tasks yet."),
         ),
     )
-    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, WorkflowFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
     list_display = (
         "task_column",
         "state_column",
         "queue_column",
         "worker_column",
         "added_column",
+        "wait_column",
         "ran_for_column",
         "attempt_column",
     )
@@ -66,12 +67,13 @@ class TaskAdmin(TaskAdminBase):
         workflow_id = as_id(request.GET.get("workflow", ""))
         if workflow_id is None:
             return super().current_tab(request)
-        return replace(
-            self.tabs[0],
-            rows=lambda rows: rows.filter(workflow_id=workflow_id),
-            ordering=orderings.WORKFLOW,
-            empty=gettext_lazy("No task of this workflow is left."),
-        )
+        return replace(self.tabs[0], empty=gettext_lazy("No task of this workflow is left."))
+
+    def footer(self) -> str:
+        return stored_note()
+
+    def empty_note(self) -> Any:
+        return _("None was added in the last 24 hours; choose another time above.") if Task.objects.exists() else ""
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         workflow_id = as_id(request.GET.get("workflow", ""))
@@ -87,6 +89,7 @@ class TaskAdmin(TaskAdminBase):
         view = self.admin_site.admin_view
         return [
             path("", view(self.changelist_view), name="locqueue_task_changelist"),
+            *self.get_file_urls(),
             path("<int:task_id>/change/", view(self.page_view), name="locqueue_task_change"),
             path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
             *(

@@ -129,7 +129,9 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
         list_url("task", "?state=failed"),
         list_url("task", "?q=nothing"),
     ]
-    urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
+    urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("succeeded", "failed", "by_hand", "all")]
+    urls += [list_url("pendingtask", "?tab=overdue"), list_url("failedtask", "?tab=dismissed")]
+    urls += [list_url("failedtask", "errors/"), list_url("failedtask", "tasks/"), list_url("failedtask", "?last=1h")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
     urls += [list_url("limit"), list_url("workflow")]
