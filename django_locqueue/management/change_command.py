@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue.management import person
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.selecting import add_filter, described, selection_of
+from django_locqueue.management.selecting import add_filter, described, no_match, selection_of
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
@@ -116,7 +116,7 @@ class ChangeCommand(QueueCommand):
         rows = store.bulk_tasks(asked_for)
         matched = capped_counts({"found": rows}, MOST)["found"]
         if not matched:
-            self.stdout.write(f"No task matches: {described(selection)}")
+            self.stdout.write(no_match(store, selection))
             return
         if not self._is_meant(
             rows.values_list("task_path", flat=True)[:NAMED], matched, described(selection), **options

@@ -6,7 +6,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from django_locqueue.conf import closest
+from django_locqueue.models import Queue
 from django_locqueue.models.listing import LISTINGS
+from django_locqueue.policies import legible
+from django_locqueue.store import Store
 from django_locqueue.store.selection import Selection
 
 KEYS = (
@@ -59,6 +62,15 @@ def selection_of(terms: list[str], *, listing: str = "") -> Selection:
         return Selection.from_query(query)
     except ValueError as error:
         raise CommandError(f"--filter: {error}") from error
+
+
+def no_match(store: Store, selection: Selection) -> str:
+    """Return the sentence for a selection that finds nothing, with what may be misspelt in it."""
+    known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
+    if selection.queue and known and selection.queue not in known:
+        names = ", ".join(map(legible.line, known))
+        return f"No task matches: queue “{legible.line(selection.queue)}” does not exist. Known queues: {names}."
+    return f"No task matches: {legible.line(described(selection))}"
 
 
 def described(selection: Selection) -> str:

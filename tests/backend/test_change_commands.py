@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from django_locqueue.management import change_command
-from django_locqueue.models import Activity, BulkOperation, Schedule, Task, TaskAttempt
+from django_locqueue.models import Activity, BulkOperation, Queue, Schedule, Task, TaskAttempt
 from django_locqueue.policies.masking import MASK
 from django_locqueue.store import bulk, store_for
 from django_locqueue.store.selection import Selection
@@ -189,7 +189,14 @@ def test_each_state_has_its_list(run: Any, state: str) -> None:
 
 
 def test_where_nothing_matches_the_list_says_so(run: Any) -> None:
-    assert run("queue_list") == "No task matches.\n"
+    assert run("queue_list", "--state", "ready") == "No task matches: ready\n"
+
+
+def test_a_queue_that_is_misspelt_is_named(run: Any) -> None:
+    Queue.objects.create(name="default")
+    Queue.objects.create(name="mail")
+    said = "No task matches: queue “mial” does not exist. Known queues: default, mail.\n"
+    assert run("queue_list", "--queue", "mial") == run("queue_retry", "--filter", "queue=mial") == said
 
 
 def secret_task() -> int:
@@ -270,8 +277,8 @@ def test_it_may_have_another_queue_priority_and_time(run: Any) -> None:
     ("arguments", "said"),
     [
         (("tests.tasks.ad", "--args", "[1]"), "Did you mean 'tests.tasks.add'?"),
-        (("os.system", "--args", '["ls"]'), "is no task"),
-        (("tests.tasks.add",), "do not fit add"),
+        (("os.system", "--args", '["ls"]'), "'os.system' is no task"),
+        (("tests.tasks.add",), "--args do not fit add"),
         (("tests.tasks.add", "--args", "{1}"), "This is no JSON"),
         (("tests.tasks.add", "--args", '{"a": 1}'), "must be a list"),
         (("tests.tasks.add", "--args", "[1]", "--queue", ""), "--queue must be 1 to 128 printable characters"),

@@ -50,7 +50,10 @@ class Command(QueueCommand):
                 backend=self.backend,
             )
             result = varied.enqueue(*call["args"], **call["kwargs"])
-        except (InvalidSchedule, compat.InvalidTask, TypeError, ValueError) as error:
+        except InvalidSchedule as error:  # the same is asked of schedules
+            subject = repr(options["task"]) if error.field == "task" else f"--{error.field}"
+            raise CommandError(f"{subject} {error.message}") from error
+        except (compat.InvalidTask, TypeError, ValueError) as error:
             raise CommandError(str(error)) from error
         if getattr(result, "is_dropped", False):
             raise CommandError("Nothing was added: a hook of the project dropped the task.")

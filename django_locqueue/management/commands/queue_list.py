@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.selecting import add_filter, selection_of
+from django_locqueue.management.selecting import add_filter, no_match, selection_of
 from django_locqueue.management.task_facts import WIDE, facts, local, moment_of, state_of
 from django_locqueue.models import State
 from django_locqueue.models.listing import LISTINGS
@@ -53,7 +53,7 @@ class Command(QueueCommand):
             self.stdout.write(json.dumps({"tasks": [facts(task) for task in found], "more": has_more}))
             return
         if not found:
-            self.stdout.write("No task matches.")
+            self.stdout.write(no_match(store, selection))
             return
         cells = [
             (
