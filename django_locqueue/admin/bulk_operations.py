@@ -18,6 +18,7 @@ from django_locqueue import conf
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_form import BulkForm
+from django_locqueue.admin.bulk_links import PERMISSION
 from django_locqueue.admin.bulk_request import Asked, preview
 from django_locqueue.admin.bulk_words import WORDS, label_of
 from django_locqueue.admin.noting import note
@@ -33,7 +34,6 @@ from django_locqueue.policies import legible
 from django_locqueue.store import get_store
 from django_locqueue.verbs import VERBS, Verb
 
-PERMISSION = "locqueue.bulk_task"
 REFRESH_SECONDS = 2
 LISTS = {
     **dict.fromkeys(("ready", "overdue", "scheduled", "blocked"), "pendingtask"),

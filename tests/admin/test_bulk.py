@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_locqueue.admin.bulk_operations import standing_of
-from django_locqueue.models import Activity, BulkOperation, Task
+from django_locqueue.models import Activity, BulkOperation, Queue, Task
 from django_locqueue.store import store_for
 from django_locqueue.store.selection import Selection
 from tests.admin.conftest import list_url
@@ -278,3 +278,29 @@ class TestPage:
     def test_one_that_does_not_exist_leads_to_the_list(self, root: Client, db: None) -> None:
         response = root.get(list_url("bulkoperation", "7/change/"), follow=True)
         assert "Bulk operation #7 does not exist." in response.content.decode()
+
+
+class TestQueues:
+    LINK = f"{NEW}?listing=ready&amp;queue=mail&amp;verb=cancel"
+
+    def test_all_that_is_ready_in_a_queue_can_be_cancelled(self, root: Client) -> None:
+        Queue.objects.create(name="mail")
+        assert self.LINK in root.get(list_url("queue")).content.decode()
+
+    def test_who_may_not_is_not_offered_it(self, person: Callable[..., Client]) -> None:
+        Queue.objects.create(name="mail")
+        assert "bulkoperation/new" not in person("view_queue", "cancel_task").get(list_url("queue")).content.decode()
+
+
+class TestLists:
+    def test_a_list_leads_there_with_its_filter(self, root: Client, failed: None) -> None:
+        body = root.get(list_url("failedtask", "?queue=mail")).content.decode()
+        [url] = set(re.findall(rf'href="({NEW}[^"]*verb=retry[^"]*)"', body))
+        page = root.get(url.replace("&amp;", "&")).content.decode()
+        assert "Retry 2 tasks?" in page
+        assert "Failed tasks · queue is mail" in page
+        assert f'href="{list_url("failedtask")}?queue=mail"' in page  # and back
+
+    def test_who_may_not_is_not_led_there(self, person: Callable[..., Client], failed: None) -> None:
+        body = person("view_task", "retry_task").get(list_url("failedtask")).content.decode()
+        assert "bulkoperation/new" not in body

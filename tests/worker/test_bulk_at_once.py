@@ -1,4 +1,4 @@
-"""A bulk retry while workers run: nothing runs twice, the counts add up, stop works, and a second person sees it."""
+"""G4: a bulk retry while workers run: nothing runs twice, the counts add up, stop works, and a second person sees it."""
 
 import threading
 from collections import Counter
