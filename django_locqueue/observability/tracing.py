@@ -26,7 +26,7 @@ KEYS = ("traceparent", "tracestate")  # of the metadata, by W3C Trace Context
 
 
 class TraceContext:
-    """Keeps the span in which a call was enqueued, and links the span of each run to it.
+    """Gives each call that is enqueued within a trace a span of its own there, and links the span of each run to it.
 
     A link and not a child: a task may run long after the trace of its request has ended, and again.
     """
@@ -38,9 +38,18 @@ class TraceContext:
         self._tracer = trace.get_tracer("django_locqueue", __version__)
 
     def before_enqueue(self, call: NewCall) -> NewCall:
+        if not trace.get_current_span().get_span_context().is_valid:
+            return call  # nobody traces what enqueues it
         carrier: dict[str, str] = {}
-        self._propagator.inject(carrier)
-        return call.changed(metadata={**call.metadata, **carrier}) if carrier else call
+        path = call.definition.module_path
+        # Over before the row is stored, in its caller's transaction, which is the database's span and not this one's.
+        with self._tracer.start_as_current_span(
+            f"enqueue {path}",
+            kind=trace.SpanKind.PRODUCER,
+            attributes={**_attributes(path, call.queue_name), "messaging.operation.type": "create"},
+        ):
+            self._propagator.inject(carrier)
+        return call.changed(metadata={**call.metadata, **carrier})
 
     def around_run(self, task: ClaimedTask, run: Callable[[], Any]) -> Any:
         if iscoroutinefunction(run):
@@ -63,10 +72,8 @@ class TraceContext:
             kind=trace.SpanKind.CONSUMER,
             links=links,
             attributes={
-                "code.function.name": path,
-                "messaging.system": "django_locqueue",
+                **_attributes(path, task.queue_name),
                 "messaging.operation.type": "process",
-                "messaging.destination.name": task.queue_name,
                 "messaging.message.id": task.id,
                 "locqueue.attempt": task.attempt,
             },
@@ -82,3 +89,12 @@ class TraceContext:
                 span.record_exception(error)
                 span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
                 raise
+
+
+def _attributes(path: str, queue_name: str) -> dict[str, str]:
+    """Return what both spans say, in the words of OpenTelemetry's conventions for messages."""
+    return {
+        "code.function.name": path,
+        "messaging.system": "django_locqueue",
+        "messaging.destination.name": queue_name,
+    }
