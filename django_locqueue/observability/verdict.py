@@ -68,7 +68,11 @@ def queue_databases() -> list[str]:
 
 def judge(found: Sequence[Snapshot], limits: Limits, queue: str = "") -> Verdict:
     """Return whether all is well, in the databases or with one queue."""
-    problems = [problem for each in found for problem in _problems(each, limits, queue)]
+    problems = [
+        (level, f"{each.database}: {text}" if len(found) > 1 else text)
+        for each in found
+        for level, text in _problems(each, limits, queue)
+    ]
     problems.sort(key=lambda problem: -_WORST_LAST.index(problem[0]))  # stable: in the order in which they are told
     return Verdict(problems[0][0] if problems else Level.OK, [text for _, text in problems])
 
@@ -95,6 +99,8 @@ def _problems(found: Snapshot, limits: Limits, queue: str) -> Iterator[tuple[Lev
         yield Level.UNKNOWN, "The queue's migrations are not all applied: python manage.py migrate"
         return
     queues = [each for each in found.queues if not queue or each.name == queue]
+    if queue and not queues:
+        return  # it is in another database
     yield from _workers(found, queues, limits, queue)
     for each in queues:
         yield from _waiting(each, limits)

@@ -201,6 +201,15 @@ def test_it_costs_the_same_whatever_there_is(now):
     assert len(of_much) == len(of_nothing) == 9
 
 
+def test_of_very_many_queues_those_are_shown_in_which_something_waits(now, monkeypatch):
+    monkeypatch.setattr("django_locqueue.observability.snapshot.MOST_QUEUES", 3)
+    Queue.objects.bulk_create([Queue(name=f"idle-{number}") for number in range(5)])
+    put(queue_name="mail", run_after=now)
+    put("blocked", queue_name="limited", limit_key="smtp", run_after=now)
+    assert [queue.name for queue in seen().queues] == ["idle-0", "limited", "mail"]
+    assert seen().ready == 1
+
+
 def test_counts_end_at_the_cap(now, monkeypatch):
     monkeypatch.setattr("django_locqueue.observability.snapshot.CAP", 3)
     for state in ("ready", "scheduled", "failed", "running"):
