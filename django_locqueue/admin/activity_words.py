@@ -35,6 +35,7 @@ OTHERS: dict[str, Any] = {
     "schedule_add": gettext_lazy("Added a schedule."),
     "schedule_change": gettext_lazy("Changed a schedule."),
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
+    "prune": gettext_lazy("Deleted old finished tasks."),
     "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
 COUNTED = {*OF_TASKS, "export"}
