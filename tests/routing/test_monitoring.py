@@ -15,6 +15,7 @@ from tests.routing.conftest import OURS
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "second"])
 
+NO_WORKER = "No worker is running. Tasks wait until you start one: python manage.py runqueue"
 TOKEN = "metrics-token-0123456789"
 
 
@@ -71,7 +72,7 @@ def test_queues_of_several_databases_are_all_shown(two_databases, capsys):
         ("second", "default"),
     ]
     assert found["totals"]["ready"] == 2
-    assert found["problems"][:2] == ["default: No worker is running", "second: No worker is running"]
+    assert found["problems"][:2] == [f"{alias}: {NO_WORKER}" for alias in ("default", "second")]
     assert get("status.json").json()["totals"] == found["totals"]
     assert 'locqueue_tasks{database="second",queue="default",state="ready"} 1.0' in get("metrics/").content.decode()
     call_command("queue_status")
@@ -93,7 +94,7 @@ def test_the_worst_of_several_databases_decides(db):
         Level.WARNING, ["second: 11 tasks failed in the last hour"]
     )
     assert judge([replace(first, failed_hour=11), replace(second, workers=[])], limits) == Verdict(
-        Level.CRITICAL, ["second: No worker is running", "default: 11 tasks failed in the last hour"]
+        Level.CRITICAL, [f"second: {NO_WORKER}", "default: 11 tasks failed in the last hour"]
     )
 
 
