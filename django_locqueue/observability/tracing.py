@@ -3,7 +3,7 @@
 Needs ``pip install django-locqueue[opentelemetry]``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,9 +63,8 @@ class TraceContext:
 
     @contextmanager
     def _span(self, task: ClaimedTask) -> Iterator[None]:
-        carrier = {key: task.metadata[key] for key in KEYS if isinstance(task.metadata.get(key), str)}
-        enqueued_in = trace.get_current_span(self._propagator.extract(carrier)).get_span_context()
-        links = [trace.Link(enqueued_in)] if enqueued_in.is_valid else []
+        enqueued_in = [self._enqueued_in(each.metadata) for each in task.chunk or (task,)]
+        links = [trace.Link(context) for context in enqueued_in if context.is_valid]
         path = task.definition.module_path
         with self._tracer.start_as_current_span(
             f"run {path}",
@@ -76,6 +75,7 @@ class TraceContext:
                 "messaging.operation.type": "process",
                 "messaging.message.id": task.id,
                 "locqueue.attempt": task.attempt,
+                **({"messaging.batch.message_count": len(task.chunk)} if task.chunk else {}),
             },
             record_exception=False,
             set_status_on_exception=False,
@@ -89,6 +89,10 @@ class TraceContext:
                 span.record_exception(error)
                 span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
                 raise
+
+    def _enqueued_in(self, metadata: Mapping[str, Any]) -> trace.SpanContext:
+        carrier = {key: metadata[key] for key in KEYS if isinstance(metadata.get(key), str)}
+        return trace.get_current_span(self._propagator.extract(carrier)).get_span_context()
 
 
 def _attributes(path: str, queue_name: str) -> dict[str, str]:

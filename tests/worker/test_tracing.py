@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from django_locqueue.models import Task
 from django_locqueue.observability import tracing
-from tests import hooks, retried_tasks, tasks
-from tests.running import row, run_next, run_on_loop
+from tests import chunked_tasks, hooks, retried_tasks, tasks
+from tests.running import row, run_chunk, run_next, run_on_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -124,3 +124,13 @@ def test_each_attempt_is_a_span_linked_to_the_same_enqueue(tracer, exporter):
         run_next()
     enqueue, _, *runs = exporter.get_finished_spans()
     assert [[link.context.span_id for link in run.links] for run in runs] == [[enqueue.context.span_id]] * 2
+
+
+def test_the_run_of_a_chunk_is_linked_to_each_of_its_calls(tracer, exporter):
+    with tracer.start_as_current_span("request"):
+        for number in range(3):
+            chunked_tasks.note.enqueue(number)
+    run_chunk()
+    *enqueues, _, run = exporter.get_finished_spans()
+    assert [link.context.span_id for link in run.links] == [span.context.span_id for span in enqueues]
+    assert run.attributes["messaging.batch.message_count"] == 3
