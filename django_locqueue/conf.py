@@ -51,6 +51,31 @@ worker = Section(
         "CANCEL_GRACE_SECONDS": 5,  # what a task that takes a context gets to stop by itself before it is interrupted
         "UNKNOWN_TASK_SECONDS": 3600,  # so long a task waits for a worker that knows its definition; then it is failed
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
+        "CODE_VERSION": "",  # of the project, e.g. its commit: the list of workers tells old ones from new
+    },
+)
+
+admin = Section(
+    "ADMIN",
+    {
+        "READ_ONLY": False,  # True, or a function of the request: nobody changes anything
+        "MODEL_ADMIN_BASE": "django.contrib.admin.ModelAdmin",  # "unfold.admin.ModelAdmin" for that theme
+        "AUTO_REGISTER": True,  # False: the project calls django_locqueue.admin.register(site) for its own site
+        "COUNTS_SECONDS": 5,  # how old the counts of a page may be; 0: never
+        "REFRESH": True,  # pages keep themselves up to date
+        "KEYBOARD": True,  # pages can be used by keys
+        "STATEMENT_SECONDS": 3,  # what a list's statement may take on PostgreSQL and MySQL
+    },
+)
+
+monitoring = Section(
+    "MONITORING",
+    {
+        "HEALTH_TOKEN": "",  # who sends it as a bearer sees whether all is well, and why not. Empty: there is none
+        "METRICS_TOKEN": "",  # and who sends this one, the numbers too
+        "MAX_WAIT_SECONDS": 60,  # that a ready task may wait, for the health view and queue_status
+        "MAX_FAILED": 10,  # tasks that may fail in an hour
+        "MIN_WORKERS": 1,  # that must be live
     },
 )
 

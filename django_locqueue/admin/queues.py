@@ -18,12 +18,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue import registry
-from django_locqueue.admin import moments, orderings
+from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_links import queue_columns
+from django_locqueue.admin.noting import note
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Queue, Task
+from django_locqueue.models import Queue, Task, orderings
 from django_locqueue.observability.stats import CAP, capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
@@ -31,7 +35,7 @@ from django_locqueue.store import get_store
 PERMISSION = "locqueue.pause_queue"
 
 
-@admin.register(Queue)
+@page(Queue)
 class QueueAdmin(PlainListAdmin):
     empty = gettext_lazy("Queues appear here when a worker serves them.")
     ordering = ("name",)
@@ -69,7 +73,8 @@ class QueueAdmin(PlainListAdmin):
         columns: tuple[str, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
-        if not request.user.has_perm(PERMISSION):
+        columns = (*columns, *queue_columns(request, self.admin_site))
+        if not may(request, PERMISSION):
             return columns
 
         @admin.display(description="", empty_value="")
@@ -154,6 +159,7 @@ class QueueAdmin(PlainListAdmin):
             )
         if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
             self._log(request, queue, _("Paused."))
+            note(request, "pause", target=queue.name, reason=form.cleaned_data["reason"])
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
             self._say(request, _("Queue “%(queue)s” was paused already."), queue, level=messages.WARNING)
@@ -165,6 +171,7 @@ class QueueAdmin(PlainListAdmin):
             return refused
         if get_store().resume(queue.name):
             self._log(request, queue, _("Resumed."))
+            note(request, "resume", target=queue.name)
             self._say(request, _("Queue “%(queue)s” goes on."), queue)
         else:
             self._say(request, _("Queue “%(queue)s” was not paused."), queue, level=messages.WARNING)
@@ -173,7 +180,7 @@ class QueueAdmin(PlainListAdmin):
     def _asked_for(self, request: Any, name: str) -> tuple[Any, Any]:
         if request.method != "POST":
             return None, HttpResponseNotAllowed(["POST"])
-        if not request.user.has_perm(PERMISSION):
+        if not may(request, PERMISSION):
             raise PermissionDenied
         queue = Queue.objects.filter(pk=unquote(name)).first()
         if queue is None:

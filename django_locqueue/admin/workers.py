@@ -9,13 +9,14 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task, Worker
 from django_locqueue.policies import legible
 
 
-@admin.register(Worker)
+@page(Worker)
 class WorkerAdmin(PlainListAdmin):
     empty = _("No worker has ever started, or the last one stopped long ago.")
     ordering = ("-id",)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField, NameField
 from django_locqueue.models.indexes import PartialIndex
+from django_locqueue.policies import legible
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
 PATH_LENGTH = 255
@@ -172,6 +173,19 @@ class Task(models.Model):
         related_name="tasks",
     )
     step = models.PositiveIntegerField(_("step"), default=0, db_default=0)  # of its workflow
+    error_group = models.ForeignKey(
+        "locqueue.ErrorGroup",
+        verbose_name=_("kind of error"),
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,  # as for the worker
+        db_index=False,
+        related_name="+",
+    )
+    dismissed = models.BooleanField(_("dismissed"), default=False, db_default=False)  # failed, and nobody minds
+    # By whom it was last retried by hand.
+    retried_by = models.CharField(_("retried by"), max_length=150, default="", db_default="", blank=True)
 
     objects: ClassVar[TaskManager] = TaskManager()
 
@@ -184,6 +198,9 @@ class Task(models.Model):
             ("run_task", _("Can run tasks now and change their time")),
             ("cancel_task", _("Can cancel tasks")),
             ("enqueue_task", _("Can add tasks by hand (runs code)")),
+            ("view_payload", _("Can see hidden arguments and results")),
+            ("bulk_task", _("Can act on more than one page of tasks")),
+            ("export_data", _("Can export data")),
         ]
         # Each holds only the rows that its statement looks for and is sorted as that statement asks: a claim
         # never sorts, and costs the same beside a million finished or scheduled rows.
@@ -241,6 +258,12 @@ class Task(models.Model):
                 otherwise=["limit_key", "state"],
             ),
             PartialIndex(
+                name="locqueue_task_error",
+                fields=["error_group", "-finished_at", "-id"],
+                where=Q(state=State.FAILED, error_group__isnull=False),
+                otherwise=["error_group", "state", "-finished_at", "-id"],
+            ),
+            PartialIndex(
                 name="locqueue_task_workflow",
                 fields=["workflow", "step", "id"],
                 where=Q(workflow__isnull=False),
@@ -249,7 +272,7 @@ class Task(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} #{self.pk}"
+        return legible.line(f"{self.name} #{self.pk}")
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.policies import legible
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
@@ -39,6 +40,12 @@ class Worker(models.Model):
     lease_until = models.DateTimeField(_("lease until"), default=timezone.now)
     stopping = models.BooleanField(_("stopping"), default=False)
     stopped_at = models.DateTimeField(_("stopped"), null=True, blank=True)
+    stop_requested = models.BooleanField(default=False, db_default=False)  # read at its next heartbeat
+    succeeded = models.BigIntegerField(_("done"), default=0, db_default=0)  # attempts, since it started
+    failed = models.BigIntegerField(_("failed"), default=0, db_default=0)
+    memory_mb = models.PositiveIntegerField(_("memory"), null=True, blank=True)
+    # The project's, as LOCQUEUE["WORKER"]["CODE_VERSION"] says.
+    code_version = models.CharField(_("code"), max_length=64, default="", db_default="", blank=True)
     settled = models.BooleanField(default=False, db_default=False)  # stopped, and nothing of it is left to be rescued
 
     objects = QueueManager.from_queryset(WorkerQuerySet)()
@@ -47,7 +54,8 @@ class Worker(models.Model):
         verbose_name = _("worker")
         verbose_name_plural = _("Workers")
         default_permissions = ("view",)
+        permissions = [("stop_worker", _("Can stop workers"))]
         indexes = [models.Index(fields=["stopped_at", "lease_until"], name="locqueue_worker_lease")]
 
     def __str__(self) -> str:
-        return self.name
+        return legible.line(self.name)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from django_locqueue import conf
-from django_locqueue.models import STARTABLE, State
+from django_locqueue.models import STARTABLE, BulkOperation, State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.policies.unique import DEBOUNCE, REPLACE
 from django_locqueue.store.recover import SOON_SECONDS, Rescued
@@ -101,6 +101,18 @@ class Notifying(Store):
 
     def run_now(self, ids: Sequence[int], **options: Any) -> list[int]:
         return self._tell_any(super().run_now(ids, **options))
+
+    def change_time(self, ids: Sequence[int], run_after: datetime, **options: Any) -> list[int]:
+        return self._tell_any(super().change_time(ids, run_after, **options))
+
+    def move(self, ids: Sequence[int], queue_name: str) -> list[int]:
+        return self._tell_any(super().move(ids, queue_name))
+
+    def put_back(self, ids: Sequence[int], **options: Any) -> list[Rescued]:
+        return self._tell_any(super().put_back(ids, **options))
+
+    def add_bulk(self, *args: Any, **options: Any) -> BulkOperation:
+        return self._tell_any(super().add_bulk(*args, **options))
 
     def resume(self, queue_name: str, **options: Any) -> bool:
         return self._tell_any(super().resume(queue_name, **options))

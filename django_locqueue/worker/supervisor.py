@@ -80,6 +80,12 @@ class Supervisor:
             if child.process is not None:
                 child.process.send_signal(number)
 
+    def tell(self, number: int) -> None:
+        """Send every child another signal. Called by a signal handler."""
+        for child in self.children:
+            if child.process is not None:
+                child.process.send_signal(number)
+
     def run(self) -> int:
         """Serve until every child has ended for good; return the first exit code that is not 0."""
         try:

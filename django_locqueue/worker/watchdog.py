@@ -50,6 +50,13 @@ class Watchdog(Service):
             self._next = min((self._hold(execution) for execution in self.pool.executions), default=math.inf)
         return 0 if self._is_new else max(0.0, min(self._next - time.monotonic(), self.pulse))
 
+    def start(self) -> None:
+        if self.table is not None:
+            # Here and not on the thread: the first task may hold Python's lock before that has begun, and a process
+            # that never had a pulse is none that has lost it.
+            self.table.pulse += 1
+        super().start()
+
     def stop(self, timeout: float | None = None) -> None:
         super().stop(timeout)
         if self.table is not None:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from django_locqueue.accesslog.admin import search
 from django_locqueue.accesslog.admin.filters import SinceFilter, TimeFilter, UntilFilter
-from django_locqueue.admin import orderings
+from django_locqueue.models import orderings
 
 NEWEST = ("-time", "-id")  # not by the id alone: what is imported is old, whenever that was
 WINDOW = 100_000

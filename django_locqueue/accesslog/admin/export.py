@@ -11,7 +11,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip
 from django_locqueue.accesslog.files import exporting
-from django_locqueue.admin import orderings
+from django_locqueue.models import orderings
 
 MOST_ROWS = 50_000  # more is for `manage.py accesslog export`, which holds up no web process
 

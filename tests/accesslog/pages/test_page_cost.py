@@ -62,6 +62,15 @@ def fill(number: int) -> None:
     count_all()
 
 
+@pytest.fixture
+def many(place: Any) -> None:
+    """Of which the database knows how many belong to a network: with three rows it may as well read another index."""
+    fill(300)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("ANALYZE locqueue_accesslog_accesslog")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str, few: Any) -> None:
     with_few = queries_of(admin_client, page)
@@ -97,13 +106,13 @@ def test_no_page_counts_or_lists_the_log_without_a_limit(admin_client: Client, p
         ("", "locqueue_accesslog_time"),
         ("?last=24h", "locqueue_accesslog_time"),
         ("?since=2026-11-30T14:00Z&until=2026-11-30T15:00Z", "locqueue_accesslog_time"),
-        ("?q=49.65.250.0/24", "locqueue_accesslog_network"),
-        ("?q=49.65.250.135", "locqueue_accesslog_network"),
+        ("?q=10.0.7.0/24", "locqueue_accesslog_network"),
+        ("?q=10.0.7.7", "locqueue_accesslog_network"),
         ("?q=alice", "locqueue_accesslog_user"),
         ("?q=alice&last=7d", "locqueue_accesslog_user"),
     ],
 )
-def test_a_list_is_read_from_an_index_in_its_order(query: str, index: str, few: Any) -> None:
+def test_a_list_is_read_from_an_index_in_its_order(query: str, index: str, many: Any) -> None:
     entry(user=User.objects.create(username="alice"))
     plan = plan_of(change_list(query).queryset[:51])
     assert index in plan
@@ -111,8 +120,8 @@ def test_a_list_is_read_from_an_index_in_its_order(query: str, index: str, few: 
     assert "TEMP B-TREE" not in plan
 
 
-def test_the_bound_of_a_search_is_read_from_its_index(few: Any) -> None:
-    rows = AccessLog.objects.filter(location_id="49.65.250.0/24").order_by("-time", "-id")
+def test_the_bound_of_a_search_is_read_from_its_index(many: Any) -> None:
+    rows = AccessLog.objects.filter(location_id="10.0.7.0/24").order_by("-time", "-id")
     plan = plan_of(rows.values("time", "id")[100_000:100_001])
     assert "locqueue_accesslog_network" in plan
     assert "Sort" not in plan
