@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from django_locqueue.management.doctor import mysql, postgresql
 from django_locqueue.models import Worker
@@ -105,6 +105,15 @@ def test_what_an_unused_replication_slot_keeps_is_told():
 def test_a_long_history_list_is_told():
     [*_, versions] = mysql.look(Answers({mysql._HISTORY: [(2_000_000,)]}))
     assert versions.problem == "2,000,000 wait to be purged"
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_answer_is_told(typed, monkeypatch):
+    def fail(alias):
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("django_locqueue.management.doctor.schema.missing_migrations", fail)
+    assert typed("queue_doctor") == (3, "", "The queue's database cannot be read: connection refused")
 
 
 class TestWorkers:

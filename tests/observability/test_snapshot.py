@@ -1,5 +1,8 @@
 """The one answer to how the queue is."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Queue, Schedule, Task, TaskStat, Worker
+from django_locqueue.observability import snapshot as snapshots
 from django_locqueue.observability.snapshot import MOST_TASKS, QueueState, Snapshot, WorkerState, snapshot
 from django_locqueue.store import store_for
 from tests.store.plans import plans
@@ -229,6 +233,24 @@ def test_readers_share_what_was_read_for_some_seconds(now, settings):
     settings.LOCQUEUE = {"ADMIN": {"COUNTS_SECONDS": 0}}
     Task.objects.all().delete()
     assert snapshot().ready == 0
+
+
+def test_while_one_thread_reads_the_others_are_given_what_there_was(now, settings, monkeypatch):
+    settings.LOCQUEUE = {"ADMIN": {"COUNTS_SECONDS": 0}}
+    first, reads, goes_on = snapshot(), threading.Event(), threading.Event()
+
+    def take(store):
+        reads.set()
+        assert goes_on.wait(10)
+        return replace(first, ready=7)
+
+    monkeypatch.setattr(snapshots, "_take", take)
+    with ThreadPoolExecutor() as pool:
+        reader = pool.submit(snapshot)
+        assert reads.wait(10)
+        assert snapshot() is first
+        goes_on.set()
+        assert reader.result(10).ready == 7
 
 
 @pytest.mark.parametrize("statistics", ["empty", "full"])

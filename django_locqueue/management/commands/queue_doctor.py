@@ -6,24 +6,31 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.db import Error
 
 from django_locqueue.management.doctor import schema, workers
 from django_locqueue.management.doctor.finding import Finding
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.observability.snapshot import snapshot
+from django_locqueue.observability.verdict import Level, unreadable
 from django_locqueue.store import Store
 
 
 class Command(QueueCommand):
     help = "Looks for what makes a queue slow or stuck, and says what to do. Exits with 1 if there is anything."
+    requires_system_checks = ()  # some ask the database, which may be what is ill
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
     def change(self, store: Store, **options: Any) -> None:
-        found = list(examine(store))
+        try:
+            found = list(examine(store))
+        except Error as error:
+            [problem] = unreadable(error).problems
+            raise CommandError(problem, returncode=Level.UNKNOWN.code) from error
         if options["json"]:
             self.stdout.write(json.dumps({"database": store.alias, "findings": [each._asdict() for each in found]}))
         else:
