@@ -51,7 +51,7 @@ def test_commands_and_views_read_where_the_queue_is(project, traffic, capsys):
     assert [each["name"] for each in found["databases"]] == [project]
     assert found["totals"]["ready"] == 1
     call_command("queue_prune", "--yes")
-    assert get("status.json").json()["totals"] == found["totals"]
+    assert get("status.json").json()["totals"]["ready"] == found["totals"]["ready"]
     assert (
         f'locqueue_tasks{{database="{project}",queue="default",state="ready"}} 1.0' in get("metrics/").content.decode()
     )
@@ -73,7 +73,7 @@ def test_queues_of_several_databases_are_all_shown(two_databases, capsys):
     ]
     assert found["totals"]["ready"] == 2
     assert found["problems"][:2] == [f"{alias}: {NO_WORKER}" for alias in ("default", "second")]
-    assert get("status.json").json()["totals"] == found["totals"]
+    assert get("status.json").json()["totals"]["ready"] == found["totals"]["ready"]
     assert 'locqueue_tasks{database="second",queue="default",state="ready"} 1.0' in get("metrics/").content.decode()
     call_command("queue_status")
     text = capsys.readouterr().out
