@@ -1,9 +1,8 @@
 """A page costs the same beside a million rows."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from typing import Any
 
 import pytest

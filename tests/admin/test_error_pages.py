@@ -53,7 +53,7 @@ def test_a_kind_of_error_has_its_failed_tasks_and_its_attempts(
         make_task("failed", error_group=group, dismissed=dismissed)
     make_task("successful", error_group=group)
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
-    for hours, count in ((0, 1), (5, 10), (100, 100), (1000, 1000)):
+    for hours, count in ((0, 1), (5, 10), (100, 100), (1000, 1000)):  # at any minute of the hour
         ErrorCount.objects.create(group=group, hour=hour - timedelta(hours=hours), count=count)
     row = the_row(group)
     assert (row.tasks, row.counts) == ("2", ["1", "11", "111"])
