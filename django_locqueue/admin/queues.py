@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_links import queue_columns
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
@@ -72,6 +73,7 @@ class QueueAdmin(PlainListAdmin):
         columns: tuple[str, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
+        columns = (*columns, *queue_columns(request, self.admin_site))
         if not may(request, PERMISSION):
             return columns
 

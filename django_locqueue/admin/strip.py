@@ -24,6 +24,7 @@ PAGES = (
     "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
+    "locqueue.bulkoperation",
     "locqueue.activity",
     "locqueue_accesslog.accesslog",
 )
