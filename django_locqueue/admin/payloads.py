@@ -73,6 +73,16 @@ class Payload:
         return legible.block(text if self.is_bare else masking.mask_text(text))
 
     @property
+    def as_json(self) -> str:
+        """Return all of it as it is shown, to be copied; empty for what is too large or no JSON."""
+        if self.is_missing or self.is_too_large:
+            return ""
+        try:
+            return json.dumps(self.value(), indent=2)
+        except (excerpt.Unreadable, RecursionError):
+            return ""
+
+    @property
     def hides(self) -> bool:
         """Whether something in it is masked."""
         try:

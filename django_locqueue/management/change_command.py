@@ -81,10 +81,9 @@ class ChangeCommand(QueueCommand):
             asked += applied.asked
         left = sorted({*ids} - {*done, *asked})
         if done or asked:
-            store.record_activity(
+            self.note(
+                store,
                 self.verb,
-                by=person.name(),
-                source="command",
                 selection={"ids": ids},
                 matched=len(ids),
                 changed=len(done) + len(asked),
