@@ -84,7 +84,8 @@ class ChangeCommand(QueueCommand):
             self.note(
                 store,
                 self.verb,
-                selection={"ids": ids},
+                target=str(ids[0]) if len(ids) == 1 else "",
+                selection={"ids": ids} if len(ids) > 1 else None,
                 matched=len(ids),
                 changed=len(done) + len(asked),
                 skipped=len(left),

@@ -71,8 +71,8 @@ class TestWhatIsNoted:
         call_command("queue_resume", "mail")
         assert last() == ("resume", "mail", "")
         task = make_task("ready")
-        call_command("queue_cancel", str(task.pk), yes=True, reason="wrong month")
-        assert last()[::2] == ("cancel", "wrong month")
+        call_command("queue_cancel", str(task.pk), reason="wrong month", yes=True)
+        assert last() == ("cancel", str(task.pk), "wrong month")
         assert set(Activity.objects.values_list("user_name", "source")) == {("deploy", "command")}
 
     def test_nothing_where_nothing_was_changed(self, root: Client, make_task: Any) -> None:
