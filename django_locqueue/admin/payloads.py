@@ -78,9 +78,10 @@ class Payload:
         if self.is_missing or self.is_too_large:
             return ""
         try:
-            return json.dumps(self.value(), indent=2)
+            text = json.dumps(self.value(), indent=2)
         except (excerpt.Unreadable, RecursionError):
             return ""
+        return text if len(text) <= WHOLE else ""  # what is nested deeply is mostly indentation
 
     @property
     def hides(self) -> bool:
