@@ -19,6 +19,7 @@ MOST_TEXT = 2_000  # characters of one string
 OPEN_DEPTH = 2  # nested deeper than this, a part is shown when it is asked for
 MOST_DEPTH = 20
 LINE = 120
+MOST_COPIED = 16_000  # characters of JSON: it is on the page a second time, hidden
 
 
 def arguments_line(text: str, *, cut: bool) -> str:
@@ -74,14 +75,14 @@ class Payload:
 
     @property
     def as_json(self) -> str:
-        """Return all of it as it is shown, to be copied; empty for what is too large or no JSON."""
+        """Return all of it, masked as it is shown, to be copied; empty for what is too large or no JSON."""
         if self.is_missing or self.is_too_large:
             return ""
         try:
             text = json.dumps(self.value(), indent=2)
         except (excerpt.Unreadable, RecursionError):
             return ""
-        return text if len(text) <= WHOLE else ""  # what is nested deeply is mostly indentation
+        return text if len(text) <= MOST_COPIED else ""
 
     @property
     def hides(self) -> bool:
