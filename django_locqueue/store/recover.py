@@ -86,6 +86,15 @@ class Recovering(FreeingItems, Stepping):
         )
 
     @repeated
+    def ask_worker_to_stop(self, worker_id: int) -> bool:
+        """Let a worker read with its next heartbeat that it shall leave. False: it has stopped, or was asked before."""
+        live = self.workers.filter(pk=worker_id, stopped_at=None, stopping=False, stop_requested=False)
+        return bool(live.update(stop_requested=True))
+
+    def is_asked_to_stop(self, worker_id: int) -> bool:
+        return self.workers.filter(pk=worker_id, stop_requested=True).exists()
+
+    @repeated
     def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
         self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
 
