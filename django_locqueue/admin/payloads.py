@@ -79,7 +79,8 @@ class Payload:
         if self.is_missing or self.is_too_large:
             return ""
         try:
-            text = json.dumps(self.value(), indent=2)
+            # What cannot be seen is spelled as JSON itself may spell it.
+            text = legible.block(json.dumps(self.value(), ensure_ascii=False, indent=2))
         except (excerpt.Unreadable, RecursionError):
             return ""
         return text if len(text) <= MOST_COPIED else ""

@@ -172,6 +172,7 @@ class TestRelated:
         group = ErrorGroup.objects.create(fingerprint="f" * 40, error_class="OSError", place="shop/mail.py:41 send")
         task, *_ = [make_task("failed", error_group=group) for _ in range(3)]
         make_task("successful", error_group=group)
+        make_task("failed", error_group=group, dismissed=True)
         body = body_of(root, task)
         assert "2 more like this" in body
         assert f'href="{list_url("failedtask")}?group={"f" * 40}"' in body
