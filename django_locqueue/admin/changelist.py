@@ -15,7 +15,6 @@ from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import VERBS
 
 WINDOW = 100_000  # rows
 
