@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
-from django_locqueue.management import person, table
+from django_locqueue.management import table
 from django_locqueue.management.change_command import can_ask
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -84,4 +84,4 @@ class Command(QueueCommand):
             text += f" {workers:,} row{'' if workers == 1 else 's'} of stopped workers went too."
         self.stdout.write(text)
         if total:
-            store.record_activity("prune", by=person.name(), source="command", matched=total, changed=total)
+            self.note(store, "prune", matched=total, changed=total)
