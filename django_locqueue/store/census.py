@@ -173,7 +173,7 @@ class Census:
         return [Failed(name, *map(int, counts)) for name, *counts in self.store.fetch(_FAILED, params)]
 
     def _capped(self, where: str, order: str) -> str:
-        # The LIMIT is inside, so that it does not read on. The order is that of the index, since PostgreSQL may scan the
-        # table otherwise; MySQL takes the index without it, and with it may sort.
+        # The LIMIT is inside, so that it does not read on. The order is that of the index, since PostgreSQL may scan
+        # the table otherwise; MySQL takes the index without it, and with it may sort.
         order = "" if self.store.connection.vendor == "mysql" else order
         return f"(SELECT COUNT(*) FROM (SELECT id FROM {_TABLE} WHERE {where} {order} LIMIT %s) AS counted)"
