@@ -59,9 +59,7 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
             source=evil,
             target=evil,
             reason=evil,
-            selection={"listing": "failed", "queue": evil}
-            if verb == "retry"
-            else {"ids": [evil], "options": {evil: evil}},
+            selection={"listing": "failed", "queue": evil} if verb == "retry" else by_ids,
         )
     Limit.objects.create(key=f"r:{evil}", concurrency=1, rate=evil)
     tasks = {state: make_task(state, **fields) for state in ("scheduled", "ready", "failed", "cancelled")}
