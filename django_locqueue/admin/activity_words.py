@@ -39,7 +39,7 @@ OTHERS: dict[str, Any] = {
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
     "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
 }
-COUNTED = {*OF_TASKS, "prune"}
+COUNTED = {*OF_TASKS, "prune", "export"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
 # What a change was asked for besides, by the options of its verb.
