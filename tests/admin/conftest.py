@@ -136,7 +136,7 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     urls += [list_url("failedtask", "errors/"), list_url("failedtask", "tasks/"), list_url("failedtask", "?last=1h")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
-    urls += [list_url("limit"), list_url("workflow")]
+    urls += [list_url("limit"), list_url("workflow"), list_url("activity"), list_url("activity", "?verb=retry")]
     urls += [list_url("bulkoperation"), list_url("bulkoperation", "new/?listing=failed&verb=retry")]
     urls += [list_url("bulkoperation", f"{operation.pk}/change/") for operation in BulkOperation.objects.all()]
     for workflow in Workflow.objects.all():
