@@ -25,6 +25,7 @@ PAGES = (
     "locqueue.worker",
     "locqueue.schedule",
     "locqueue.bulkoperation",
+    "locqueue.activity",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {

@@ -2,13 +2,12 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db.models import Case, Value, When
+from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, path, reverse
 from django.utils.html import format_html_join
 from django.utils.http import urlencode
@@ -16,21 +15,21 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import permissions, task_files
 from django_locqueue.admin.changelist import TaskChangeList
-from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
+from django_locqueue.admin.changes import CHANGES, Change, may
+from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
+from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
-from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 EXPORT = "locqueue.export_data"
 WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
-LARGEST_ID = 2**63 - 1
 
 
 class ReadOnly:
@@ -59,14 +58,14 @@ class TaskPermissions(ReadOnly):
         return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
 
-class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
+class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
     """A list of tasks. A page says what it shows by ``tabs``, and how by ``list_display``."""
 
     tabs: tuple[Tab, ...]
     row_changes: tuple[str, ...] = ()  # which have a button in each row
     introduction: Any = ""
 
-    actions = ("retry", "run", "cancel", "delete")
+    actions = ACTIONS
     change_list_template = "admin/locqueue/task_list.html"
     list_display_links = None
     list_filter: ClassVar[Any] = (QueueFilter,)
@@ -74,6 +73,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
     list_per_page = 50
     paginator = CappedPaginator
     search_fields = ("id",)
+    search_placeholder = _("id, task:name, queue:name")
     search_help_text = _(
         "A task’s id, or names that begin with your text: task:send queue:mail worker:web-1 error:OSError. "
         "A bare word is a task’s name."
@@ -181,6 +181,15 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
             *self.get_file_urls(),
         ]
 
+    def list_url(self, model_name: str) -> str:
+        return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)
+
+    def enqueue_url(self, request: Any) -> str:
+        """Return where a task is added by hand; empty where that is not offered to the person."""
+        if self.opts.model_name not in ("task", "pendingtask") or not permissions.may(request, "locqueue.enqueue_task"):
+            return ""
+        return reverse("admin:locqueue_task_enqueue", current_app=self.admin_site.name)
+
     def get_file_urls(self) -> list[Any]:
         """Return the addresses of the same list for other programs."""
         name = self.opts.model_name
@@ -210,7 +219,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
         if request.method == "POST":
             for name in request.POST.getlist("action"):
                 if name in CHANGES and not may(request, CHANGES[name]):
-                    raise PermissionDenied(refusal(CHANGES[name]))
+                    return self.refused(request, CHANGES[name].codename)
             if not all(as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
                 raise BadRequest("What is ticked must be ids of tasks.")
         elif self.has_view_permission(request):
@@ -222,6 +231,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
             {
                 "title": self.opts.verbose_name_plural,
                 "introduction": self.introduction,
+                "enqueue_url": self.enqueue_url(request),
                 "top_line": self.top_line,
                 "footer": self.footer,
                 "empty_note": self.empty_note,
@@ -232,89 +242,15 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
             },
         )
 
-    # -- changes. What is done to the ticked rows is in the store's hands; the list's queryset is not used.
-
-    @admin.action(description=CHANGES["retry"].label, permissions=["retry"])
-    def retry(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["retry"])
-
-    @admin.action(description=CHANGES["run"].label, permissions=["run"])
-    def run(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["run"])
-
-    @admin.action(description=CHANGES["cancel"].label, permissions=["cancel"])
-    def cancel(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["cancel"])
-
-    @admin.action(description=CHANGES["delete"].label, permissions=["remove"])
-    def delete(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["delete"])
-
-    def has_retry_permission(self, request: Any) -> bool:
-        return self.offers(request, "retry")
-
-    def has_run_permission(self, request: Any) -> bool:
-        return self.offers(request, "run")
-
-    def has_cancel_permission(self, request: Any) -> bool:
-        return self.offers(request, "cancel")
-
-    def has_remove_permission(self, request: Any) -> bool:
-        return self.offers(request, "delete")
-
-    def offers(self, request: Any, name: str) -> bool:
-        """Whether the change makes sense for what is listed, and the person may make it."""
-        return name in self.current_tab(request).changes and name in CHANGES and may(request, CHANGES[name])
-
-    def change_ticked(self, request: Any, change: Change) -> Any:
-        ticked = [as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)]
-        ids = sorted({task_id for task_id in ticked if task_id})
-        if change.question and request.POST.get("confirmed") != "yes":
-            return self.confirmation(request, change, ids, request.get_full_path())
-        changed = change.apply(get_store(), ids, asker_of(request))
-        worked = bool(changed.done or changed.asked)
-        said = change.sentences(changed, len(ids))
-        if said:
-            self.message_user(request, said, messages.SUCCESS if worked else messages.WARNING)
-        return None
-
-    def confirmation(self, request: Any, change: Change, ids: list[int], back: str) -> TemplateResponse:
-        """Ask before what cannot be undone, by a page: it needs no script."""
-        examples = Task.objects.filter(pk__in=ids[:10]).only("id", "task_path", "state", "attempt").order_by("id")
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
-            request,
-            "admin/locqueue/confirmation.html",
-            {
-                **self.admin_site.each_context(request),
-                "title": change.question % {"count": len(ids)},
-                "opts": self.opts,
-                "change": change,
-                "ids": ids,
-                "examples": [(self.task_url(task), task) for task in examples],
-                "more": max(0, len(ids) - 10),
-                "back": back,
-                "checkbox_name": ACTION_CHECKBOX_NAME,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
-            },
-        )
-
 
 class TaskAdminBase(TaskAdminMixin, ModelAdminBase):
     """The mixin on the project's ModelAdmin."""
 
 
-def as_id(text: str) -> int | None:
-    """Return the id that a person typed, with or without ``#``; None if it is none."""
-    text = text.strip().removeprefix("#").replace(",", "")
-    if not (text.isascii() and text.isdecimal() and len(text) < 20):
-        return None
-    number = int(text)
-    return number if 0 < number <= LARGEST_ID else None
-
-
 def with_worker(rows: Any) -> Any:
     """Join the worker of each running task, and say by the database's clock whether it still answers."""
+    lost = Q(worker__lease_until__lte=DatabaseNow()) | Q(worker__stopped_at__isnull=False)
+    lost |= Q(worker__name__isnull=True, worker_id__isnull=False)  # its row is gone
     return rows.select_related("worker").annotate(
-        worker_is_lost=Case(When(worker__lease_until__lte=DatabaseNow(), then=Value(True)), default=Value(False))
+        worker_is_lost=Case(When(lost, then=Value(True)), default=Value(False))
     )

@@ -53,7 +53,7 @@ class PendingTaskAdmin(TaskAdminBase):
             name="scheduled",
             listing="scheduled",
             label=_("Scheduled"),
-            changes=("run", *WAITING_CHANGES),
+            changes=("run", "stop", *WAITING_CHANGES),
             empty=_("Nothing waits for its time."),
         ),
         Tab(
@@ -71,7 +71,7 @@ class PendingTaskAdmin(TaskAdminBase):
             empty=_("Nothing has been ready for more than 5 minutes."),
         ),
     )
-    row_changes = ("run", "cancel")
+    row_changes = ("run", "stop", "cancel")
     list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, PriorityFilter, DueFilter, PeriodFilter)
     list_display = (
         "task_column",
@@ -123,14 +123,14 @@ class FailedTaskAdmin(TaskAdminBase):
             name="failed",
             listing="failed",
             label=_("List"),
-            changes=("retry", "dismiss", "delete"),
+            changes=("retry", "retry_at", "dismiss", "delete"),
             empty=_("No failed tasks."),
         ),
         Tab(
             name="dismissed",
             listing="dismissed",
             label=_("Dismissed"),
-            changes=("retry", "delete"),
+            changes=("retry", "retry_at", "delete"),
             empty=_("No failed task was dismissed."),
         ),
     )
@@ -193,7 +193,7 @@ class RetriedTaskAdmin(TaskAdminBase):
             name="waiting",
             listing="retrying",
             label=_("Waiting to retry"),
-            changes=("run", "stop", "change_time", "cancel", "delete"),
+            changes=("run", "stop", "change_time", "delete"),
             empty=_("Nothing waits to be tried again."),
         ),
         Tab(
@@ -207,21 +207,21 @@ class RetriedTaskAdmin(TaskAdminBase):
             name="failed",
             listing="failed_after_retries",
             label=_("Failed after all retries"),
-            changes=("retry", "delete"),
+            changes=("retry", "retry_at", "delete"),
             empty=_("Nothing has failed for good after a retry."),
         ),
         Tab(
             name="by_hand",
             listing="retried_by_hand",
             label=_("Retried by hand"),
-            changes=("retry", "run", "cancel", "delete"),
+            changes=("retry", "retry_at", "run", "stop", "cancel", "delete"),
             empty=_("Nobody has retried a task by hand."),
         ),
         Tab(
             name="all",
             listing="retried",
             label=pgettext_lazy("tasks", "All"),
-            changes=("retry", "run", "cancel", "delete"),
+            changes=("retry", "retry_at", "run", "stop", "cancel", "delete"),
             empty=_("Nothing has needed a second try."),
         ),
     )

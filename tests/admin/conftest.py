@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
-PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation")
+PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
 
 
 @pytest.fixture
