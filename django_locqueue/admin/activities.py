@@ -16,6 +16,7 @@ from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.admin.selection_words import errors_of
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible
 
@@ -94,6 +95,11 @@ class ActivityAdmin(PlainListAdmin):
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
         return bool(request.user.has_perm("locqueue.view_activity"))
 
+    def complete(self, rows: list[Any]) -> None:
+        errors = errors_of(activity.selection for activity in rows)
+        for activity in rows:
+            activity.where = where(activity, errors)
+
     @admin.display(description=_("time"))
     def time_column(self, activity: Activity) -> Any:
         return moments.time_tag(activity.time)
@@ -109,13 +115,13 @@ class ActivityAdmin(PlainListAdmin):
         return what(activity)
 
     @admin.display(description=_("where"), empty_value="–")
-    def where_column(self, activity: Activity) -> Any:
+    def where_column(self, activity: Any) -> Any:
         target = legible.line(activity.target)
         task_id = as_id(activity.target) if activity.verb in ON_ONE_TASK else None
         if task_id is not None:
             url = reverse("admin:locqueue_task_change", args=[task_id], current_app=self.admin_site.name)
             target = format_html('<a href="{}">#{}</a>', url, task_id)
-        return format_html("{} {}", target, where(activity)) if activity.target or activity.selection else None
+        return format_html("{} {}", target, activity.where) if activity.target or activity.selection else None
 
     @admin.display(description=_("changed/skipped"))
     def counts_column(self, activity: Activity) -> str:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.changes import CANCEL, CHANGES
+from django_locqueue.admin.selection_words import stored_words
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible
 
@@ -34,33 +35,18 @@ OTHERS: dict[str, Any] = {
     "schedule_delete": gettext_lazy("Deleted a schedule."),
     "schedule_add": gettext_lazy("Added a schedule."),
     "schedule_change": gettext_lazy("Changed a schedule."),
+    "bulk_start": gettext_lazy("Asked for a bulk operation."),
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
     "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
 COUNTED = {*OF_TASKS, "export"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
-# Keys of a selection (store/selection.py), in the words of the lists.
-CONDITIONS = {
-    "listing": pgettext_lazy("condition", "list"),
-    "queue": pgettext_lazy("condition", "queue"),
-    "task": pgettext_lazy("condition", "task"),
-    "worker": pgettext_lazy("condition", "worker"),
-    "error": pgettext_lazy("condition", "error"),
-    "group": pgettext_lazy("condition", "kind of error"),
-    "state": pgettext_lazy("condition", "state"),
-    "priority": pgettext_lazy("condition", "priority"),
-    "since": pgettext_lazy("condition", "since"),
-    "until": pgettext_lazy("condition", "until"),
-    "search": pgettext_lazy("condition", "search"),
-    "workflow": pgettext_lazy("condition", "workflow"),
-    "upper_id": pgettext_lazy("condition", "up to #"),
+# What a change was given.
+OPTIONS = {
     "run_after": pgettext_lazy("condition", "time"),
     "queue_name": pgettext_lazy("condition", "to queue"),
 }
-
-
-TIMES = ("run_after", "since", "until")
 
 
 def what(activity: Activity) -> str:
@@ -74,8 +60,11 @@ def what(activity: Activity) -> str:
     return said.replace(str(activity.changed), _grouped(activity.changed), 1)
 
 
-def where(activity: Activity) -> str:
-    """Return the filter in words, or the ids; empty for a single object, which has its name."""
+def where(activity: Activity, errors: Mapping[str, str] | None = None) -> str:
+    """Return the filter in words, or the ids; empty for a single object, which has its name.
+
+    ``errors``: as ``selection_words.errors_of`` returns them.
+    """
     selection = activity.selection
     if not isinstance(selection, Mapping):
         return ""
@@ -84,11 +73,13 @@ def where(activity: Activity) -> str:
         more = len(ids) - MOST_IDS
         listed = ", ".join(f"#{pk}" for pk in ids[:MOST_IDS])
         found.append(f"{listed} …" if more > 0 else listed)
-    conditions = {**selection, **(options if isinstance(options := selection.get("options"), Mapping) else {})}
+    if conditions := {key: value for key, value in selection.items() if key not in ("ids", "options")}:
+        found.append(stored_words(conditions, errors))
+    options = selection.get("options")
     found += [
-        _("%(condition)s: %(value)s") % {"condition": CONDITIONS.get(key, key), "value": _value(key, value)}
-        for key, value in conditions.items()
-        if key not in ("ids", "options") and value not in (None, "")
+        _("%(condition)s: %(value)s") % {"condition": OPTIONS.get(key, key), "value": _value(key, value)}
+        for key, value in (options.items() if isinstance(options, Mapping) else ())
+        if value not in (None, "")
     ]
     return legible.line(" · ".join(found))
 
@@ -104,8 +95,8 @@ def _grouped(count: int) -> str:
 
 
 def _value(key: str, value: Any) -> Any:
-    """Return a condition's value as people read it."""
-    if key in TIMES and isinstance(value, str):
+    """Return an option as people read it."""
+    if key == "run_after" and isinstance(value, str):
         try:
             return moments.whole(datetime.fromisoformat(value))
         except ValueError:

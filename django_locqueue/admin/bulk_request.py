@@ -11,6 +11,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
+from django_locqueue.admin.changes import CHANGES, Change
 from django_locqueue.admin.selection_words import words_of
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -18,7 +19,6 @@ from django_locqueue.policies import legible
 from django_locqueue.store import get_store
 from django_locqueue.store.bulk import MOST
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import VERBS, Verb
 
 SALT = "django_locqueue.bulk"
 VALID_SECONDS = 24 * 3600
@@ -29,27 +29,27 @@ EXAMPLES = 5
 class Asked(NamedTuple):
     """A change to the tasks that match at a moment. Kept by the page, signed: what is confirmed is what was shown."""
 
-    verb: Verb
+    change: Change
     selection: Selection
     asked_at: datetime
     upper_id: int
     matched: int  # at most MOST + 1
 
     @classmethod
-    def of(cls, verb_name: str, query: Any) -> "Asked":
+    def of(cls, name: str, query: Any) -> "Asked":
         """Return what the address asks for, counted now. Raises ValueError."""
-        verb = VERBS.get(verb_name)
-        if verb is None:
-            raise ValueError(f"verb must be one of {', '.join(VERBS)}, got {verb_name[:50]!r}.")
+        change = CHANGES.get(name)
+        if change is None:
+            raise ValueError(f"verb must be one of {', '.join(CHANGES)}, got {name[:50]!r}.")
         store = get_store()
-        asked = cls(verb, Selection.from_query(query), store.now(), store.upper_id(), 0)
+        asked = cls(change, Selection.from_query(query), store.now(), store.upper_id(), 0)
         return asked._replace(matched=capped_counts({"found": asked.tasks}, MOST)["found"])
 
     @property
     def operation(self) -> BulkOperation:
         """The operation that it would be; not stored."""
         return BulkOperation(
-            verb=self.verb.name,
+            verb=self.change.verb.name,
             selection=self.selection.as_json(),
             upper_id=self.upper_id,
             created_at=self.asked_at,
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
         return capped_text(self.matched, MOST)
 
     def signed(self) -> str:
-        stored = [self.verb.name, self.selection.as_json(), self.asked_at.isoformat(), self.upper_id, self.matched]
+        stored = [self.change.name, self.selection.as_json(), self.asked_at.isoformat(), self.upper_id, self.matched]
         return signing.dumps(stored, salt=SALT)
 
     @classmethod
@@ -77,9 +77,9 @@ class Asked(NamedTuple):
         """Raises ``signing.BadSignature``, also if it is too old."""
         name, selection, asked_at, upper_id, matched = signing.loads(text, salt=SALT, max_age=VALID_SECONDS)
         moment = parse_datetime(asked_at)
-        if name not in VERBS or moment is None:  # another version of us signed it
+        if name not in CHANGES or moment is None:  # another version of us signed it
             raise signing.BadSignature
-        return cls(VERBS[name], Selection.from_json(selection), moment, upper_id, matched)
+        return cls(CHANGES[name], Selection.from_json(selection), moment, upper_id, matched)
 
 
 class Preview(NamedTuple):

@@ -1,6 +1,6 @@
 """Which tasks are meant, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -33,15 +33,15 @@ PRIORITY_WORDS = {
 }
 
 
-def words_of(selection: Selection) -> list[str]:
-    """Return the listing and each condition, fit for a page."""
+def words_of(selection: Selection, errors: Mapping[str, str] | None = None) -> list[str]:
+    """Return the listing and each condition, fit for a page. ``errors``: see :func:`errors_of`."""
     said = [str(LISTING_WORDS.get(selection.listing, selection.listing))]
     for sentence, value in (
         (_("queue is %(value)s"), selection.queue),
         (_("task is %(value)s"), selection.task),
         (_("worker is %(value)s"), selection.worker),
         (_("error is %(value)s"), selection.error.rpartition(".")[2]),
-        (_("error is %(value)s"), _group(selection.group)),
+        (_("error is %(value)s"), _error(selection.group, errors)),
         (_("state is %(value)s"), State(selection.state).label if selection.state else ""),
         (_("priority is %(value)s"), PRIORITY_WORDS.get(selection.priority, "")),
         (_("found by %(value)s"), selection.search),
@@ -57,20 +57,29 @@ def words_of(selection: Selection) -> list[str]:
     return said
 
 
-def stored_words(stored: Any) -> str:
+def stored_words(stored: Any, errors: Mapping[str, str] | None = None) -> str:
     """Return the words for a selection as a row holds it; of one that cannot be read, what it holds."""
     try:
         if not isinstance(stored, Mapping):
             raise TypeError
-        return " · ".join(words_of(Selection.from_json(stored)))
+        return " · ".join(words_of(Selection.from_json(stored), errors))
     except (ValueError, TypeError):
         return legible.line(masking.mask_text(str(stored))[:200])
 
 
-def _group(fingerprint: str) -> str:
+def errors_of(selections: Iterable[Any]) -> dict[str, str]:
+    """Return the words for the kinds of error that stored selections name, read for all of them at once."""
+    wanted = {str(stored["group"]) for stored in selections if isinstance(stored, Mapping) and stored.get("group")}
+    if not wanted:
+        return {}
+    return {
+        group.pk: f"{group.error_class.rpartition('.')[2]}: {masking.mask_text(group.message)}"
+        for group in ErrorGroup.objects.filter(pk__in=wanted)
+    }
+
+
+def _error(fingerprint: str, errors: Mapping[str, str] | None) -> str:
     if not fingerprint:
         return ""
-    group = ErrorGroup.objects.filter(pk=fingerprint).first()
-    if group is None:
-        return fingerprint[:8]
-    return f"{group.error_class.rpartition('.')[2]}: {masking.mask_text(group.message)}"
+    found = errors_of([{"group": fingerprint}]) if errors is None else errors
+    return found.get(fingerprint, fingerprint[:8])

@@ -241,7 +241,6 @@ class Bulk(Recording):
             operation.verb,
             by=operation.user_name,
             source=SOURCE,
-            target=f"#{operation.pk}",
             selection=operation.selection,
             matched=operation.matched,
             changed=operation.changed,
