@@ -150,10 +150,10 @@ class BulkOperationAdmin(PlainListAdmin):
         self.permit(request, asked.change)
         store = get_store()
         data = request.POST if request.method == "POST" else None
-        form = form_for(asked.change)(data, change=asked.change, number=asked.number, now=asked.asked_at)
-        if asked.matched and form.is_valid():
+        form = form_for(asked.change)(data, change=asked.change, number=asked.found, now=asked.asked_at)
+        if (asked.found or asked.is_cut) and form.is_valid():
             return self.begin(request, asked, form)
-        words, numbers = WORDS[asked.change.name], {"count": asked.matched, "number": asked.number_text}
+        words, numbers = WORDS[asked.change.name], {"count": asked.found, "number": asked.number_text}
         return self.respond(
             request,
             "admin/locqueue/bulk_new.html",
@@ -203,7 +203,7 @@ class BulkOperationAdmin(PlainListAdmin):
                 changed=0,
                 reason=operation.reason,
             )
-            text = WORDS[asked.change.name].begun % {"count": asked.matched, "number": asked.number_text}
+            text = WORDS[asked.change.name].begun % {"count": asked.found, "number": asked.number_text}
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.url("change", operation.pk))
 
@@ -296,6 +296,8 @@ def options_of(operation: BulkOperation) -> list[str]:
 def counts_of(operation: BulkOperation) -> Any:
     """Return how far it is, as a bar and in words."""
     done = operation.changed + operation.skipped
+    if not operation.matched and not operation.is_finished:
+        return grouped(done)  # nobody has counted yet
     most = max(1, min(operation.matched, operation.most))
     return format_html(
         '<progress class="lq-progress" value="{}" max="{}"></progress> {}{}',
@@ -328,7 +330,7 @@ def standing_of(operation: BulkOperation, now: Any) -> list[str]:
     if operation.next_at < now - timedelta(seconds=10):  # whoever had it is gone
         return [_("Waiting for a worker")]
     speed = done / max(0.1, (now - operation.started_at).total_seconds())
-    if not speed:
+    if not speed or not operation.matched:
         return []
     left = timedelta(seconds=max(0, min(operation.matched, operation.most) - done) / speed)
     return [

@@ -73,7 +73,7 @@ class Bulk(Recording):
         asked_at: datetime | None = None,
         start_at: datetime | None = None,
     ) -> BulkOperation:
-        """Ask for a change to all tasks that match. ``matched``: how many did, at most ``most + 1``.
+        """Ask for a change to all tasks that match. ``matched``: how many did, at most ``most + 1``; 0: not counted.
 
         ``rate``: tasks a minute. ``asked_at``: the moment whose tasks are meant, with ``upper_id``; None: now.
         ``user_id``: whose permissions are asked for again when it starts; empty for a command.
@@ -105,11 +105,29 @@ class Bulk(Recording):
         selection = Selection.from_json(operation.selection)
         return selection.matching(self._listed_bulk(operation, selection)).order_by(*selection.ordering)
 
+    def first_bulk_tasks(self, operation: BulkOperation, most: int) -> tuple[TaskQuerySet, bool]:
+        """Return those of them that are among the first ``most`` of the listing; and whether there are more of it.
+
+        What a page can count. Where each row of the listing matches, all are returned.
+        """
+        selection = Selection.from_json(operation.selection)
+        rows, end = _first_of(self._listed_bulk(operation, selection), selection, most)
+        return selection.matching(rows).order_by(*selection.ordering), end is not None
+
+    def count_bulk(self, operation: BulkOperation) -> int:
+        """Count what an operation that was not counted is to change, and store it."""
+        matched = self.bulk_tasks(operation).values("pk")[: operation.most + 1].count()
+        self.bulk_operations.filter(pk=operation.pk).update(matched=matched)
+        return matched
+
     def _listed_bulk(self, operation: BulkOperation, selection: Selection) -> TaskQuerySet:
         """Return the same before the conditions that no index serves."""
         rows = selection.listed(self.tasks).filter(pk__lte=operation.upper_id)
         # What fails anew while it runs was not meant either.
-        rows = rows.filter(Q(finished_at=None) | Q(finished_at__lte=operation.created_at))
+        had_ended = Q(finished_at__lte=operation.created_at)
+        if orderings.names(selection.ordering)[0] != "finished_at":  # whose index SQLite leaves for an OR
+            had_ended |= Q(finished_at=None)
+        rows = rows.filter(had_ended)
         column = TARGETS.get(operation.verb)
         if column is not None and column in operation.options:
             rows = rows.exclude(**{column: _loaded(column, operation.options[column])})
@@ -154,20 +172,10 @@ class Bulk(Recording):
             cursor = {name: _loaded(name, operation.cursor[name]) for name in names}
             rows = rows.filter(orderings.behind(ordering, cursor))
 
-        def places(found: Any) -> list[dict[str, Any]]:
-            # Not values(): ordered by what they select, times are compared as they are read, which no index holds.
-            return [{name: getattr(task, name) for name in names} for task in found.only("pk", *names)]
-
         limit = bulk_limit(operation)
-        last: list[dict[str, Any]] = places(rows[LOOK - 1 : LOOK]) if selection.scans else []
-        if last:
-            [first] = places(rows[:1])
-            rows = rows.filter(orderings.not_beyond(ordering, last[0], first)).exclude(
-                orderings.behind(ordering, last[0])
-            )
-        found = places(selection.matching(rows).order_by(*ordering)[:limit])
-        ids = [place["id"] for place in found]
-        return Found(ids, found[-1] if len(found) == limit else last[0] if last else None)
+        rows, end = _first_of(rows, selection, LOOK)
+        found = _places(selection.matching(rows).order_by(*ordering)[:limit], ordering)
+        return Found([place["id"] for place in found], found[-1] if len(found) == limit else end)
 
     @repeated
     def change_bulk(
@@ -247,6 +255,24 @@ class Bulk(Recording):
             skipped=operation.skipped,
             reason=operation.reason,
         )
+
+
+def _places(rows: Any, ordering: Sequence[str]) -> list[dict[str, Any]]:
+    """Return where tasks are in their order."""
+    names = orderings.names(ordering)
+    # Not values(): ordered by what they select, times are compared as they are read, which no index holds.
+    return [{name: getattr(task, name) for name in names} for task in rows.only("pk", *names)]
+
+
+def _first_of(rows: Any, selection: Selection, most: int) -> tuple[Any, Mapping[str, Any] | None]:
+    """Return the first of the rows, and the place of the last one; None: that is all, or all of them match."""
+    ordering = selection.ordering
+    last = _places(rows[most - 1 : most], ordering) if selection.scans else []
+    if not last:
+        return rows, None
+    [first] = _places(rows[:1], ordering)
+    first_ones = rows.filter(orderings.not_beyond(ordering, last[0], first))
+    return first_ones.exclude(orderings.behind(ordering, last[0])), last[0]
 
 
 def bulk_limit(operation: BulkOperation) -> int:

@@ -73,6 +73,8 @@ class BulkWork(Service):
             logger.error("Bulk operation #%d is not done: %s", operation.pk, problem)
             self.store.fail_bulk(operation, problem)
             return self._taken(now)
+        if not operation.matched:
+            operation.matched = self.store.count_bulk(operation)
         return operation
 
 

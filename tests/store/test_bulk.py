@@ -88,7 +88,7 @@ def test_no_batch_looks_at_the_whole_table(
 ) -> None:
     monkeypatch.setattr(module, "LOOK", 5)
     for number in range(23):
-        ended = {} if listing == "ready" else {"finished_at": past(minutes=number // 3)}
+        ended = {} if listing == "ready" else {"finished_at": past(minutes=1 + number // 3)}
         task_path = "shop.tasks.rare" if number % 6 == 0 else "shop.tasks.send"
         put("ready" if listing == "ready" else "failed", task_path=task_path, priority=number % 2, **ended)
     operation = ask(store, "delete", Selection(listing, task="shop.tasks.rare"), matched=4)
@@ -180,7 +180,7 @@ def test_each_ordering_is_gone_through_whole(store: Store, small_batches: None, 
             queue_name=f"q{number % 2}",
             priority=number % 3,
             run_after=past(minutes=number % 4),
-            finished_at=past(minutes=number % 4) if listing in ("failed", "retried", "all") else None,
+            finished_at=past(minutes=1 + number % 4) if listing in ("failed", "retried", "all") else None,
             worker_id=number % 2 + 1,
         )
     ask(store, "cancel", Selection(listing), matched=8)
@@ -307,7 +307,7 @@ def test_a_batch_is_read_from_its_index(
         pytest.skip("asks PostgreSQL and SQLite")
     monkeypatch.setattr(module, "LOOK", 3)
     for minutes in range(9):
-        fail(1, finished_at=past(minutes=minutes))
+        fail(1, finished_at=past(minutes=1 + minutes))
     put_many(9)
     ask(store, "delete", selection, matched=5)
     operation = one_batch(store)

@@ -58,6 +58,12 @@ def test_it_goes_through_all_batches(store: Store, monkeypatch: pytest.MonkeyPat
     assert set(Task.objects.values_list("state", "retried_by")) == {("ready", "alice")}
 
 
+def test_what_was_not_counted_is_counted_first(store: Store) -> None:
+    ask(store, matched=0)
+    operation = work_off(store)
+    assert (operation.matched, operation.changed) == (5, 5)
+
+
 def test_one_who_may_is_asked_for_again_and_served(store: Store, user: User) -> None:
     ask(store, user_id=str(user.pk))
     assert work_off(store).state == "done"
