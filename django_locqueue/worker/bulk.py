@@ -22,7 +22,7 @@ BULK_PERMISSION = "locqueue.bulk_task"
 class BulkWork(Service):
     """Sleeps, without a connection, until it is woken since there is something to do.
 
-    On a thread of its own: the database of the users, and the receivers of cancelled tasks, are no reason to rescue late.
+    On a thread of its own: a slow database of users, or receivers of cancelled tasks, are no reason to rescue late.
     """
 
     name = "bulk work"
