@@ -11,20 +11,20 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import moments
-from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, what, where
+from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, is_filter, what, where
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.admin.selection_words import errors_of
+from django_locqueue.admin.selection_words import groups_of
 from django_locqueue.models import Activity
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 
 VERB_LABELS = {
     **{change.verb.name: change.label for change in CHANGES.values() if change.name == change.verb.name},
     **OTHERS,
 }
-del VERB_LABELS["export"]
+VERB_LABELS["prune"] = _("Deleted old tasks")
 PERIODS = {
     "1h": (_("Last hour"), timedelta(hours=1)),
     "24h": (_("Last 24 hours"), timedelta(days=1)),
@@ -92,13 +92,13 @@ class ActivityAdmin(PlainListAdmin):
         name = search_term.replace("\x00", "").strip()[:150]
         return (queryset.filter(user_name=name) if name else queryset), False
 
+    def complete(self, rows: list[Any]) -> None:
+        groups = groups_of(row.selection for row in rows)
+        for row in rows:
+            row.groups = groups
+
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
         return bool(request.user.has_perm("locqueue.view_activity"))
-
-    def complete(self, rows: list[Any]) -> None:
-        errors = errors_of(activity.selection for activity in rows)
-        for activity in rows:
-            activity.where = where(activity, errors)
 
     @admin.display(description=_("time"))
     def time_column(self, activity: Activity) -> Any:
@@ -116,12 +116,23 @@ class ActivityAdmin(PlainListAdmin):
 
     @admin.display(description=_("where"), empty_value="–")
     def where_column(self, activity: Any) -> Any:
-        target = legible.line(activity.target)
-        task_id = as_id(activity.target) if activity.verb in ON_ONE_TASK else None
-        if task_id is not None:
-            url = reverse("admin:locqueue_task_change", args=[task_id], current_app=self.admin_site.name)
-            target = format_html('<a href="{}">#{}</a>', url, task_id)
-        return format_html("{} {}", target, activity.where) if activity.target or activity.selection else None
+        if not (activity.target or activity.selection):
+            return None
+        return format_html("{} {}", self.target_of(activity), where(activity, activity.groups))
+
+    def target_of(self, activity: Activity) -> Any:
+        """Return the single object that was changed, as a link if it has a page of its own."""
+        if is_filter(activity.selection):
+            page_name = "bulkoperation"
+        elif activity.verb in ON_ONE_TASK:
+            page_name = "task"
+        else:
+            return legible.line(activity.target)
+        pk = as_id(activity.target)
+        if pk is None:
+            return legible.line(activity.target)
+        url = reverse(f"admin:locqueue_{page_name}_change", args=[pk], current_app=self.admin_site.name)
+        return format_html('<a href="{}">#{}</a>', url, pk)
 
     @admin.display(description=_("changed/skipped"))
     def counts_column(self, activity: Activity) -> str:
@@ -129,7 +140,7 @@ class ActivityAdmin(PlainListAdmin):
 
     @admin.display(description=_("reason"), empty_value="–")
     def reason_column(self, activity: Activity) -> str | None:
-        return legible.line(activity.reason) or None
+        return legible.line(masking.mask_text(activity.reason)) or None
 
     @admin.display(description=_("from"), empty_value="–")
     def source_column(self, activity: Activity) -> Any:

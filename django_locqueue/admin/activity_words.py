@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 from django_locqueue.admin import moments
 from django_locqueue.admin.changes import CANCEL, CHANGES
 from django_locqueue.admin.selection_words import stored_words
-from django_locqueue.models import Activity
+from django_locqueue.models import Activity, ErrorGroup
 from django_locqueue.policies import legible
 
 MOST_IDS = 10  # that are listed
@@ -37,15 +37,17 @@ OTHERS: dict[str, Any] = {
     "schedule_change": gettext_lazy("Changed a schedule."),
     "bulk_start": gettext_lazy("Asked for a bulk operation."),
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
+    "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
     "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
-COUNTED = {*OF_TASKS, "export"}
+COUNTED = {*OF_TASKS, "prune"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
-# What a change was given.
-OPTIONS = {
+# What a change was asked for besides, by the options of its verb.
+CHOSEN = {
     "run_after": pgettext_lazy("condition", "time"),
     "queue_name": pgettext_lazy("condition", "to queue"),
+    "priority": pgettext_lazy("condition", "priority"),
 }
 
 
@@ -60,28 +62,32 @@ def what(activity: Activity) -> str:
     return said.replace(str(activity.changed), _grouped(activity.changed), 1)
 
 
-def where(activity: Activity, errors: Mapping[str, str] | None = None) -> str:
+def where(activity: Activity, groups: Mapping[str, ErrorGroup]) -> str:
     """Return the filter in words, or the ids; empty for a single object, which has its name.
 
-    ``errors``: as ``selection_words.errors_of`` returns them.
+    ``groups``: the kinds of errors that filters name, by fingerprint.
     """
     selection = activity.selection
     if not isinstance(selection, Mapping):
         return ""
+    if is_filter(selection):
+        return stored_words(selection, groups)
     found = []
     if isinstance(ids := selection.get("ids"), list):
         more = len(ids) - MOST_IDS
         listed = ", ".join(f"#{pk}" for pk in ids[:MOST_IDS])
         found.append(f"{listed} …" if more > 0 else listed)
-    if conditions := {key: value for key, value in selection.items() if key not in ("ids", "options")}:
-        found.append(stored_words(conditions, errors))
-    options = selection.get("options")
-    found += [
-        _("%(condition)s: %(value)s") % {"condition": OPTIONS.get(key, key), "value": _value(key, value)}
-        for key, value in (options.items() if isinstance(options, Mapping) else ())
-        if value not in (None, "")
-    ]
+    if isinstance(options := selection.get("options"), Mapping):
+        found += [
+            _("%(condition)s: %(value)s") % {"condition": CHOSEN.get(key, key), "value": _value(key, value)}
+            for key, value in options.items()
+        ]
     return legible.line(" · ".join(found))
+
+
+def is_filter(selection: Any) -> bool:
+    """Whether it says which tasks are meant by conditions: those of a bulk operation."""
+    return isinstance(selection, Mapping) and "listing" in selection
 
 
 def counts(activity: Activity) -> str:

@@ -26,7 +26,7 @@ from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.admin.selection_words import errors_of, stored_words
+from django_locqueue.admin.selection_words import groups_of, stored_words
 from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 from django_locqueue.admin.strip import Strip
 from django_locqueue.models import BulkOperation
@@ -83,9 +83,9 @@ class BulkOperationAdmin(PlainListAdmin):
         ]
 
     def complete(self, rows: list[Any]) -> None:
-        errors = errors_of(operation.selection for operation in rows)
+        groups = groups_of(operation.selection for operation in rows)
         for operation in rows:
-            operation.words = stored_words(operation.selection, errors)
+            operation.words = stored_words(operation.selection, groups)
 
     def url(self, verb: str, *args: Any) -> str:
         return reverse(f"admin:locqueue_bulkoperation_{verb}", args=args, current_app=self.admin_site.name)

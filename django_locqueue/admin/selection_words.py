@@ -33,15 +33,18 @@ PRIORITY_WORDS = {
 }
 
 
-def words_of(selection: Selection, errors: Mapping[str, str] | None = None) -> list[str]:
-    """Return the listing and each condition, fit for a page. ``errors``: see :func:`errors_of`."""
+def words_of(selection: Selection, groups: Mapping[str, ErrorGroup] | None = None) -> list[str]:
+    """Return the listing and each condition, fit for a page.
+
+    ``groups``: kinds of errors by fingerprint, where they were read for many selections; else this asks for one.
+    """
     said = [str(LISTING_WORDS.get(selection.listing, selection.listing))]
     for sentence, value in (
         (_("queue is %(value)s"), selection.queue),
         (_("task is %(value)s"), selection.task),
         (_("worker is %(value)s"), selection.worker),
         (_("error is %(value)s"), selection.error.rpartition(".")[2]),
-        (_("error is %(value)s"), _error(selection.group, errors)),
+        (_("error is %(value)s"), _group(selection.group, groups)),
         (_("state is %(value)s"), State(selection.state).label if selection.state else ""),
         (_("priority is %(value)s"), PRIORITY_WORDS.get(selection.priority, "")),
         (_("found by %(value)s"), selection.search),
@@ -57,29 +60,26 @@ def words_of(selection: Selection, errors: Mapping[str, str] | None = None) -> l
     return said
 
 
-def stored_words(stored: Any, errors: Mapping[str, str] | None = None) -> str:
+def stored_words(stored: Any, groups: Mapping[str, ErrorGroup] | None = None) -> str:
     """Return the words for a selection as a row holds it; of one that cannot be read, what it holds."""
     try:
         if not isinstance(stored, Mapping):
             raise TypeError
-        return " · ".join(words_of(Selection.from_json(stored), errors))
+        return " · ".join(words_of(Selection.from_json(stored), groups))
     except (ValueError, TypeError):
         return legible.line(masking.mask_text(str(stored))[:200])
 
 
-def errors_of(selections: Iterable[Any]) -> dict[str, str]:
-    """Return the words for the kinds of error that stored selections name, read for all of them at once."""
-    wanted = {str(stored["group"]) for stored in selections if isinstance(stored, Mapping) and stored.get("group")}
-    if not wanted:
-        return {}
-    return {
-        group.pk: f"{group.error_class.rpartition('.')[2]}: {masking.mask_text(group.message)}"
-        for group in ErrorGroup.objects.filter(pk__in=wanted)
-    }
+def groups_of(selections: Iterable[Any]) -> dict[str, ErrorGroup]:
+    """Return the kinds of errors that stored selections name, by fingerprint, read for all of them at once."""
+    wanted = {str(each["group"]) for each in selections if isinstance(each, Mapping) and each.get("group")}
+    return ErrorGroup.objects.in_bulk(list(wanted)) if wanted else {}
 
 
-def _error(fingerprint: str, errors: Mapping[str, str] | None) -> str:
+def _group(fingerprint: str, groups: Mapping[str, ErrorGroup] | None) -> str:
     if not fingerprint:
         return ""
-    found = errors_of([{"group": fingerprint}]) if errors is None else errors
-    return found.get(fingerprint, fingerprint[:8])
+    group = ErrorGroup.objects.filter(pk=fingerprint).first() if groups is None else groups.get(fingerprint)
+    if group is None:
+        return fingerprint[:8]
+    return f"{group.error_class.rpartition('.')[2]}: {masking.mask_text(group.message)}"

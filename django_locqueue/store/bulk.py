@@ -249,6 +249,7 @@ class Bulk(Recording):
             operation.verb,
             by=operation.user_name,
             source=SOURCE,
+            target=f"#{operation.pk}",
             selection=operation.selection,
             matched=operation.matched,
             changed=operation.changed,

@@ -265,7 +265,7 @@ def test_a_task_is_added_by_hand(run: Any) -> None:
     assert said == f"add was added to queue default as #{task.pk}.\n"
     assert task.args_kwargs == {"args": [1], "kwargs": {"b": 2}}
     activity = Activity.objects.get()
-    assert (activity.verb, activity.user_name, activity.target) == ("enqueue", "alice", str(task.pk))
+    assert (activity.verb, activity.user_name, activity.target) == ("enqueue", "alice", f"#{task.pk}")
 
 
 def test_it_may_have_another_queue_priority_and_time(run: Any) -> None:

@@ -60,7 +60,7 @@ class Command(QueueCommand):
         if getattr(result, "is_duplicate", False):
             self.stdout.write(f"Nothing was added: #{result.id} holds its unique key and does the same.")
             return
-        self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
+        self.note(store, "enqueue", target=f"#{result.id}", reason=options["reason"])
         self.stdout.write(f"{name} was added to queue {legible.line(varied.queue_name)} as #{result.id}.")
 
 
