@@ -299,12 +299,11 @@ def counts_of(operation: BulkOperation) -> Any:
     if not operation.matched and not operation.is_finished:
         return grouped(done)  # nobody has counted yet
     most = max(1, min(operation.matched, operation.most))
+    said = [_("%(done)s of %(all)s") % {"done": grouped(done), "all": capped_text(operation.matched, operation.most)}]
+    if operation.skipped:
+        said.append(_("%(number)s skipped") % {"number": grouped(operation.skipped)})
     return format_html(
-        '<progress class="lq-progress" value="{}" max="{}"></progress> {}{}',
-        min(done, most),
-        most,
-        _("%(done)s of %(all)s") % {"done": grouped(done), "all": capped_text(operation.matched, operation.most)},
-        f" · {_('%(number)s skipped') % {'number': grouped(operation.skipped)}}" if operation.skipped else "",
+        '<progress class="lq-progress" value="{}" max="{}"></progress> {}', min(done, most), most, " · ".join(said)
     )
 
 
