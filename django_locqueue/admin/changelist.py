@@ -102,7 +102,8 @@ class TaskChangeList(ChangeList):
         if last is None:
             return rows
         self.window_end = last["id"]
-        return rows.filter(orderings.not_beyond(ordering, last, places.first()))
+        first = places.first() if ordering[0] in orderings.COMMON else None
+        return rows.filter(orderings.not_beyond(ordering, last, first))
 
     # -- what the templates ask for
 
