@@ -1,7 +1,7 @@
 """A page costs the same beside a million rows."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,6 @@ from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.statement_limit import TooSlow
 from django_locqueue.models import FailedTask, PendingTask, Queue, RetriedTask, RunningTask, Task, Worker
-from django_locqueue.observability.snapshot import forget, snapshot
 from django_locqueue.observability.stats import capped_counts
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
@@ -50,15 +49,6 @@ LISTS = [
 
 def page(client: Client, name: str, query: str = "") -> str:
     return client.get(list_url(name, query)).content.decode()
-
-
-@pytest.fixture
-def kept_snapshot(settings: Any) -> Iterator[None]:
-    """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
-    settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
-    snapshot(fresh=True)
-    yield
-    forget()
 
 
 def queries_of(client: Client, url: str) -> list[str]:

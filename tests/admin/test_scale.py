@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from django_locqueue.models import ErrorGroup, Queue, Task, Worker
-from tests.admin.test_cost import kept_snapshot, queries_of  # noqa: F401 - the first is a fixture
+from tests.admin.test_cost import queries_of
 
 pytestmark = pytest.mark.any_vendor
 
@@ -103,4 +103,5 @@ def test_each_list_takes_few_queries_and_looks_at_few_rows(root: Client, a_milli
     for query in QUERIES:
         with counted_steps() as steps:
             taken[query] = len(queries_of(root, f"/admin/locqueue/{query}")), steps[0]
-    assert {query: found for query, found in taken.items() if found[0] > 8 or found[1] > MOST_STEPS} == {}
+    most = {query: 8 + ("behind" in query) for query in QUERIES}  # one for the row that the page goes on behind
+    assert {query: found for query, found in taken.items() if found[0] > most[query] or found[1] > MOST_STEPS} == {}
