@@ -43,7 +43,7 @@ COLUMNS = {
     "ELSE 'successful' END",
     "queue_name": "CASE n % 3 WHEN 0 THEN 'mail' ELSE 'default' END",
     "task_path": "'shop.tasks.t' || n % 40",
-    "args_kwargs": "'{\"args\": [' || n || '], \"kwargs\": {\"email\": \"someone@example.com\"}}'",
+    "args_kwargs": '\'{"args": [\' || n || \'], "kwargs": {"email": "someone@example.com"}}\'',
     "worker_ids": "'web-1:' || n % 8 || E'\\n'",
     "attempt": "CASE WHEN n % 100 < 2 THEN 0 ELSE 1 + (n % 20 = 3)::int END",
     "enqueued_at": "NOW() - (%(rows)s - n) * INTERVAL '0.1 second'",

@@ -218,6 +218,13 @@ def test_a_condition_without_an_index_looks_at_the_first_rows(make_task: Any, mo
     assert len(change_list(FailedTask, "?queue=new").result_list) == 3
 
 
+def test_the_end_of_a_look_is_found_in_the_index(one_of_each: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(TaskChangeList, "window", 1)
+    with CaptureQueriesContext(connection) as captured:
+        change_list(FailedTask, "?queue=old")
+    assert not [query["sql"] for query in captured if "ORDER BY 1" in query["sql"]]
+
+
 def test_what_the_first_look_did_not_reach_is_a_click_away(make_task: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(TaskChangeList, "window", 3)
     made = [make_task("failed", queue_name="old" if number < 2 else "new").pk for number in range(6)]
