@@ -16,7 +16,6 @@ from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import VERBS
 
 WINDOW = 25_000  # rows: each may lie on a page of its own, and a list is to be there in 0.2 s
 
@@ -154,8 +153,9 @@ class TaskChangeList(ChangeList):
         url = self.model_admin.bulk_url(self.request)
         if not url or not self.result_count:
             return {}
-        # The others are one of these with an answer to a question, which the page asks too.
-        names = [name for name in self.tab.changes if name in VERBS and self.model_admin.offers(self.request, name)]
+        # A change that is a verb with a time or the like is asked for as that verb.
+        verbs = [name for name in self.tab.changes if name == CHANGES[name].verb.name]
+        names = [name for name in verbs if self.model_admin.offers(self.request, name)]
         gone = dict.fromkeys((TAB, BEHIND))
         return {name: url + self.get_query_string({"listing": self.tab.listing, "verb": name} | gone) for name in names}
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from django_locqueue.admin.estimate import stored_note
 from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
 from django_locqueue.observability.snapshot import forget, snapshot
 
@@ -116,6 +117,7 @@ def kept_snapshot(settings: Any) -> Iterator[None]:
     """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
     settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
     snapshot(fresh=True)
+    stored_note()
     yield
     forget()
 
