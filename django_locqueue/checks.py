@@ -19,6 +19,7 @@ from django_locqueue.worker.threads import ThreadRange
 ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
 SQLITE_OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL"}
+SHORTEST_TOKEN = 16
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
 
@@ -43,6 +44,7 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
                 )
     yield from _check_worker()
     yield from _check_admin()
+    yield from _check_monitoring()
 
 
 def _unknown_group(name: Any) -> checks.CheckMessage:
@@ -153,6 +155,30 @@ def _check_admin() -> Iterable[checks.CheckMessage]:
 
 def _wrong_in_admin(key: str, expected: str, value: Any, hint: str | None = None) -> checks.CheckMessage:
     return checks.Error(f"{place('LOCQUEUE', 'ADMIN', key)} {expected}, got {value!r}.", hint=hint, id="locqueue.E033")
+
+
+def _check_monitoring() -> Iterable[checks.CheckMessage]:
+    for key in ("MAX_WAIT_SECONDS", "MAX_FAILED", "MIN_WORKERS"):
+        value = getattr(conf.monitoring, key)
+        if not _is_number(value) or value < 0:
+            yield checks.Error(
+                f"{place('LOCQUEUE', 'MONITORING', key)} must be a number from 0 to {MOST:,}, got {value!r}.",
+                hint=f"The default is {conf.monitoring.defaults[key]}.",
+                id="locqueue.E020",
+            )
+    for key in ("HEALTH_TOKEN", "METRICS_TOKEN"):
+        token = getattr(conf.monitoring, key)
+        # What is sent in a header is ASCII, and spaces at its ends are lost.
+        if not isinstance(token, str) or (token and (len(token) < SHORTEST_TOKEN or not _is_sendable(token))):
+            yield checks.Error(
+                f"{place('LOCQUEUE', 'MONITORING', key)} must be {SHORTEST_TOKEN} or more visible ASCII characters.",
+                hint='Make one: python -c "import secrets; print(secrets.token_urlsafe())". Empty: there is none.',
+                id="locqueue.E021",
+            )
+
+
+def _is_sendable(token: str) -> bool:
+    return token.isascii() and token.isprintable() and " " not in token
 
 
 def _is_number(value: Any) -> bool:

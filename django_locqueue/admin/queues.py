@@ -20,6 +20,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_links import queue_columns
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -71,6 +73,7 @@ class QueueAdmin(PlainListAdmin):
         columns: tuple[str, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
+        columns = (*columns, *queue_columns(request, self.admin_site))
         if not may(request, PERMISSION):
             return columns
 
@@ -156,6 +159,7 @@ class QueueAdmin(PlainListAdmin):
             )
         if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
             self._log(request, queue, _("Paused."))
+            note(request, "pause", target=queue.name, reason=form.cleaned_data["reason"])
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
             self._say(request, _("Queue “%(queue)s” was paused already."), queue, level=messages.WARNING)
@@ -167,6 +171,7 @@ class QueueAdmin(PlainListAdmin):
             return refused
         if get_store().resume(queue.name):
             self._log(request, queue, _("Resumed."))
+            note(request, "resume", target=queue.name)
             self._say(request, _("Queue “%(queue)s” goes on."), queue)
         else:
             self._say(request, _("Queue “%(queue)s” was not paused."), queue, level=messages.WARNING)

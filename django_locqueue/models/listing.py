@@ -82,9 +82,7 @@ LISTINGS = {
         Listing(
             "retrying", TaskQuerySet.scheduled, orderings.SCHEDULED, narrowed=TaskQuerySet.retrying, time="run_after"
         ),
-        Listing(
-            "succeeded_after_retry", TaskQuerySet.retried, orderings.NEWEST, narrowed=_in_state(State.SUCCESSFUL)
-        ),
+        Listing("succeeded_after_retry", TaskQuerySet.retried, orderings.NEWEST, narrowed=_in_state(State.SUCCESSFUL)),
         Listing("failed_after_retries", TaskQuerySet.retried, orderings.NEWEST, narrowed=_in_state(State.FAILED)),
         Listing("retried_by_hand", TaskQuerySet.retried, orderings.NEWEST, narrowed=by_hand),
         Listing("all", lambda rows: rows, orderings.NEWEST, last="24h"),

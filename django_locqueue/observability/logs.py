@@ -231,6 +231,16 @@ def span(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in words, in tables and sentences: ``0.9 s``, ``3 s``, ``4 min``, ``2 h``, ``3 days``."""
+    if seconds < 2:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (48 * 3600, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:,.0f} days"
+
+
 def safe(text: str) -> str:
     """Return one printable line: data must not fake another log line or colour the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -267,6 +267,13 @@ class Recovering(FreeingItems, Stepping):
             return 0.0
         return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
 
+    def outlived(self, state: str, days: float, *, now: datetime | None = None) -> TaskQuerySet:
+        """Return the tasks that ended so more than ``days`` days ago, and that nothing waits for, the oldest first."""
+        old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
+        # A result may still be needed by the next step.
+        goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
+        return old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
+
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
         """Delete finished tasks older than ``retention`` days of their state, at most ``limit`` of each.
@@ -277,10 +284,7 @@ class Recovering(FreeingItems, Stepping):
         for state, days in retention.items():
             if days is None:
                 continue
-            old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
-            # A result may still be needed by the next step.
-            goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
-            old = old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
+            old = self.outlived(state, days, now=now)
             # Chosen by a read, which locks no part of the index where others write, nor opens a transaction for each
             # idle worker's look; then locked by their keys.
             if ids := list(old.values_list("pk", flat=True)[:limit]):

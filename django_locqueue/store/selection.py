@@ -102,8 +102,7 @@ class Selection:
         kind = self.kind
         found: TaskQuerySet = Task.objects.all() if rows is None else rows
         if self.group and kind.ordering == orderings.FINISHED:
-            # The index of kinds of errors, in the same order.
-            found = found.failed().filter(error_group_id=self.group, error_group__isnull=False)
+            found = orderings.in_error_index(found, self.group)  # in the same order
         else:
             found = kind.rows(found)
         found = found.order_by(*kind.ordering)

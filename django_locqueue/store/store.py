@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from django_locqueue.models import State
-from django_locqueue.store.activities import Recording
 from django_locqueue.store.aside import SettingAside
+from django_locqueue.store.bulk import Bulk
 from django_locqueue.store.limits import Limiting
 from django_locqueue.store.pending import CountingPending
 from django_locqueue.store.rearrange import Rearranging
@@ -26,7 +26,7 @@ class Store(
     Workflows,
     Rearranging,
     Scheduling,
-    Recording,
+    Bulk,
 ):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 

@@ -24,6 +24,7 @@ from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.bulk import BulkWork
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
@@ -126,6 +127,7 @@ class Worker:
         self.scheduler: Scheduler | None = None
         if options.schedules and not options.drain:
             self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
+        self.bulk = BulkWork(self.store)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -150,7 +152,7 @@ class Worker:
     @property
     def services(self) -> tuple[Service, ...]:
         before_tasks = (self.watchdog, self.acker, self.announcer, self.heartbeat)
-        always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance)
+        always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance, self.bulk)
         return (*always, *(each for each in (self.scheduler, self.listener) if each is not None))
 
     def request_stop(self) -> None:
@@ -274,7 +276,7 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        for helper in (self.listener, self.scheduler, self.dispatcher.scout):
+        for helper in (self.listener, self.scheduler, self.dispatcher.scout, self.bulk):
             if helper is not None:
                 helper.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
@@ -290,7 +292,14 @@ class Worker:
         patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
         end = time.monotonic() + patience
         scheduler = () if self.scheduler is None else (self.scheduler,)
-        ending: tuple[Service, ...] = (*scheduler, self.dispatcher, self.maintenance, self.heartbeat, self.acker)
+        ending: tuple[Service, ...] = (
+            *scheduler,
+            self.dispatcher,
+            self.maintenance,
+            self.bulk,
+            self.heartbeat,
+            self.acker,
+        )
         for service in ending:
             service.stop(0)
         for service in ending:
@@ -349,6 +358,7 @@ class Worker:
     def _each_second(self) -> None:
         self.heartbeat.look_for_cancelled()
         self.reporter.save()
+        self.bulk.look()
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
@@ -372,6 +382,7 @@ class Worker:
 
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
+            self.bulk.hear()
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
         elif queue_name.startswith(LIMITED):

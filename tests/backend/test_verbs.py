@@ -19,7 +19,8 @@ def do(verb: str, *ids: Any, **options: Any) -> Any:
 def finished(definition: Any, *args: Any, **columns: Any) -> Task:
     pk = int(definition.enqueue(*args).id)
     Task.objects.filter(pk=pk).update(state="failed", attempt=1, unique_lock=None, **columns)
-    return Task.objects.get(pk=pk)
+    task: Task = Task.objects.get(pk=pk)
+    return task
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_to_stop_retrying_leaves_those_alone_that_never_failed(store: Store):
 
 
 def lose(owner: Owner, **columns: Any) -> None:
-    Worker.objects.filter(pk=owner.worker_id).update(**{"lease_until": ago(minutes=1), **columns})
+    Worker.objects.filter(pk=owner.id).update(**{"lease_until": ago(minutes=1), **columns})
 
 
 def test_what_a_live_worker_runs_is_not_put_back(store: Store, owner: Owner):
