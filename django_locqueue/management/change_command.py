@@ -81,11 +81,11 @@ class ChangeCommand(QueueCommand):
             asked += applied.asked
         left = sorted({*ids} - {*done, *asked})
         if done or asked:
-            store.record_activity(
+            self.note(
+                store,
                 self.verb,
-                by=person.name(),
-                source="command",
-                selection={"ids": ids},
+                target=str(ids[0]) if len(ids) == 1 else "",
+                selection={"ids": ids} if len(ids) > 1 else None,
                 matched=len(ids),
                 changed=len(done) + len(asked),
                 skipped=len(left),

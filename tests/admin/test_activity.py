@@ -71,7 +71,7 @@ class TestWhatIsNoted:
         call_command("queue_resume", "mail")
         assert last() == ("resume", "mail", "")
         task = make_task("ready")
-        call_command("queue_cancel", str(task.pk), reason="wrong month")
+        call_command("queue_cancel", str(task.pk), reason="wrong month", yes=True)
         assert last() == ("cancel", str(task.pk), "wrong month")
         assert set(Activity.objects.values_list("user_name", "source")) == {("deploy", "command")}
 
