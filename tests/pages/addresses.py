@@ -44,6 +44,10 @@ def queue(world: World) -> list[Any]:
     return [quote(world.queue.pk)]
 
 
+def arguments(world: World) -> list[Any]:
+    return [world.tasks["failed"].pk, "arguments"]
+
+
 def operation(world: World) -> list[Any]:
     return [world.operation.pk]
 
@@ -79,9 +83,7 @@ ADDRESSES: dict[str, Address] = {
     "locqueue_failedtask_tasks": Address((TASKS,)),
     "locqueue_task_enqueue": Address(("locqueue.enqueue_task",), also_posted=True),
     "locqueue_task_show": Address((TASKS, "locqueue.view_payload"), task("failed"), True, only_shows=True),
-    "locqueue_task_download": Address(
-        (TASKS,), lambda world: [world.tasks["failed"].pk, "arguments"], also_posted=True, only_shows=True
-    ),
+    "locqueue_task_download": Address((TASKS,), arguments, also_posted=True, only_shows=True),
     "locqueue_task_retry_at": Address(("locqueue.retry_task",), task("failed"), True, LATER),
     "locqueue_task_change_time": Address(("locqueue.run_task",), task("scheduled"), True, LATER),
     "locqueue_task_move": Address(("locqueue.run_task",), task("ready"), True, {**CONFIRMED, "queue_name": "default"}),
