@@ -43,13 +43,20 @@ BADGES = {
     "new error": Badge("✦", pgettext_lazy("error", "New"), _("First seen within the last 24 hours."), "warn"),
     "error is back": Badge("↺", pgettext_lazy("error", "Back"), _("It had been quiet for at least 7 days."), "warn"),
     "slow": Badge("◔", pgettext_lazy("task", "Slow"), _("It has run for more than 3 times its p95."), "warn"),
-    "live": Badge("●", pgettext_lazy("worker", "Live"), _("Takes tasks."), "ok"),
-    "stopping": Badge("◐", pgettext_lazy("worker", "Stopping"), _("Finishes its tasks and takes no more."), "warn"),
-    "stopped": Badge("○", pgettext_lazy("worker", "Stopped"), _("Ended as asked."), "quiet"),
-    "lost worker": Badge(
+    "worker starting": Badge("◌", pgettext_lazy("worker", "Starting"), _("Takes its first tasks soon."), "quiet"),
+    "worker idle": Badge("○", pgettext_lazy("worker", "Idle"), _("Waits for tasks."), "ok"),
+    "worker busy": Badge("●", pgettext_lazy("worker", "Busy"), _("Runs tasks."), "ok"),
+    "worker paused": Badge("‖", pgettext_lazy("worker", "Paused"), _("All queues that it serves are paused."), "warn"),
+    "worker stopping": Badge(
+        "◐", pgettext_lazy("worker", "Stopping"), _("Finishes its tasks and takes no more."), "warn"
+    ),
+    "worker lost": Badge(
         "!", pgettext_lazy("worker", "Lost"), _("Silent for too long. Its tasks go to other workers."), "err"
     ),
+    "stopped": Badge("○", pgettext_lazy("worker", "Stopped"), _("Ended as asked."), "quiet"),
     "active": Badge("●", pgettext_lazy("queue", "Active"), _("Workers take its tasks."), "ok"),
+    "no worker": Badge("!", pgettext_lazy("queue", "No worker"), _("No worker serves it."), "err"),
+    "draining": Badge("◐", pgettext_lazy("queue", "Draining"), _("Its workers finish and take no more."), "warn"),
     "on": Badge("●", pgettext_lazy("schedule", "On"), _("Adds a task at each of its times."), "ok"),
     "off": Badge("○", pgettext_lazy("schedule", "Off"), _("Adds no tasks."), "quiet"),
     "paused": Badge("‖", pgettext_lazy("queue", "Paused"), _("No task of it is started."), "warn"),

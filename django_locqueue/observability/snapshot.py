@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from django_locqueue import clock, conf
 from django_locqueue.models import Queue, Worker
@@ -97,6 +97,11 @@ class QueueNow:
     paused_by: str = ""
     paused_until: datetime | None = None
     pause_reason: str = ""
+
+    @classmethod
+    def empty(cls, name: str) -> Self:
+        """Return one of which nothing is known: it is younger than the snapshot."""
+        return cls(name, QueueState.ACTIVE, 0, None, 0, 0, 0, 0, 0, 0, 0.0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,26 @@ MOST_OF_THE_LEASE = 0.8
 class Heartbeat(Service):
     """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
 
-    ``on_beat()`` is called after each beat that the database has taken, the registration too.
+    ``on_beat()`` is called after each beat that the database has taken, the registration too; ``on_dismissal()`` when a
+    person has asked this worker to stop.
     """
 
     name = "heartbeat"
 
     def __init__(
-        self, store: Store, pool: Pool, register: Callable[[], WorkerRow], on_beat: Callable[[], None] = lambda: None
+        self,
+        store: Store,
+        pool: Pool,
+        register: Callable[[], WorkerRow],
+        on_beat: Callable[[], None] = lambda: None,
+        on_dismissal: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.store = store
         self.pool = pool
         self.register = register
         self.on_beat = on_beat
+        self.on_dismissal = on_dismissal
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
@@ -63,7 +70,7 @@ class Heartbeat(Service):
 
     def run_once(self, now: datetime | None = None) -> float:
         beat = time.monotonic()
-        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now):
+        if self._beat(now):
             if beat - self._last_beat > 2 * self.interval:
                 self._steady_since = beat
             self._last_beat = beat
@@ -75,6 +82,15 @@ class Heartbeat(Service):
                 return self.interval  # it will claim no more, so it needs no new row
             self._began()
         return self.interval
+
+    def _beat(self, now: datetime | None) -> bool:
+        """Extend the lease; False: the row is no longer ours."""
+        beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now)
+        if not beaten and not self.stopping and self.store.is_asked_to_stop(self.row.pk):
+            self.stopping = True
+            self.on_dismissal()
+            beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=True, now=now)
+        return beaten
 
     def look_for_cancelled(self) -> None:
         """Ask those of our running tasks to stop that somebody has cancelled."""

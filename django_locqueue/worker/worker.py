@@ -37,7 +37,7 @@ from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.quota import UNLIMITED, Quota
 from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
-from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
 from django_locqueue.worker.telling import tell
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.watchdog import Watchdog
@@ -110,7 +110,7 @@ class Worker:
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
-        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat)
+        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat, self._on_dismissal)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
@@ -225,7 +225,7 @@ class Worker:
     def _retire(self) -> bool:
         """Let a supervisor start another in our place at once."""
         if self.options.table is not None:
-            self.options.table.retiring = 1
+            self.options.table.retiring = REPLACED
         return True
 
     def _leave_stuck(self) -> bool:
@@ -354,6 +354,12 @@ class Worker:
             self.options.table.beats += 1
         if self.options.heartbeat_file is not None:
             self.options.heartbeat_file.touch()
+
+    def _on_dismissal(self) -> None:
+        logger.info("Leaving, because a person has asked this worker to stop.")
+        if self.options.table is not None:
+            self.options.table.retiring = DISMISSED
+        self.request_stop()
 
     def _each_second(self) -> None:
         self.heartbeat.look_for_cancelled()
