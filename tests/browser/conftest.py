@@ -129,7 +129,7 @@ def open_browser(
         for page in context.pages:
             if SCREENSHOTS:
                 name = f"{request.node.name}-{number}.png".replace("/", "_")
-                page.screenshot(path=Path(SCREENSHOTS, name), full_page=True)
+                page.screenshot(path=Path(SCREENSHOTS, f"django-{django.__version__}", name), full_page=True)
         context.close()
     assert complaints == []
 

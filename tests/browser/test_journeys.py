@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from django_locqueue.models import Queue, Schedule, Task
@@ -77,3 +78,29 @@ def test_the_list_of_running_tasks_is_kept_as_it_is(window: Any, django_user_mod
     Task.objects.filter(pk=task.pk).update(task_path="shop.tasks.pack")
     window.clock.fast_forward(5_000)
     expect(window.get_by_role("cell").filter(has_text="pack").first).to_be_visible()
+
+
+def test_thousands_of_tasks_are_retried_and_followed_to_the_end(window: Any, run_worker: Any) -> None:
+    call, now = {"args": [1, 2], "kwargs": {}}, timezone.now()
+    failed = {"state": "failed", "attempt": 1, "max_attempts": 1, "finished_at": now, "queue_name": "nobody"}
+    Task.objects.bulk_create(Task(task_path="tests.tasks.add", args_kwargs=call, **failed) for _ in range(2_500))
+    window.goto("/admin/locqueue/failedtask/")
+    window.get_by_role("link", name="Retry all 2,500…").click()
+    window.get_by_label("Reason").fill("SMTP is back")
+    window.get_by_label("Type the number to confirm").fill("2500")
+    window.get_by_role("button", name="Yes").click()
+    expect(window.locator("#content-main").get_by_text("Waiting for a worker")).to_be_visible()
+    run_worker(env=FAST)
+    expect(window.locator("#content-main").get_by_text("Done")).to_be_visible(timeout=15_000)  # by itself
+    assert not Task.objects.filter(state="failed").exists()
+    window.goto("/admin/locqueue/activity/")
+    expect(window.get_by_text("SMTP is back").first).to_be_visible()
+
+
+def test_a_worker_is_asked_to_stop(window: Any, run_worker: Any) -> None:
+    worker = run_worker(env=FAST)
+    window.goto("/admin/locqueue/worker/")
+    window.get_by_role("button", name="Stop after current tasks").click()
+    assert worker.wait() == 0
+    window.reload()
+    expect(window.get_by_role("cell").filter(has_text="Stopped")).to_be_visible()

@@ -14,6 +14,8 @@ LOOKS: list[dict[str, Any]] = [
     {"color_scheme": "dark", "locale": "zh-CN"},
 ]
 
+FILES = ("_export", "_download", "_data")
+
 # Returns the words of our parts that are hard to read: contrast below that of WCAG AA for large text.
 FAINT = """
 () => {
@@ -48,7 +50,7 @@ def test_no_page_violates_the_policy_or_is_hard_to_read(look: dict[str, Any], op
     faint = {}
     for name in (name for model in PAGES for name in names_of(admin.site.get_model_admin(model))):
         address = ADDRESSES[name]
-        if address.changes or address.redirects or NOBODY in address.needs or name.endswith("_export"):
+        if address.changes or address.redirects or NOBODY in address.needs or name.endswith(FILES):
             continue
         response = window.goto(address.url(name, world))
         assert response.status == 200, name

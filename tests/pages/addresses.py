@@ -111,6 +111,7 @@ ADDRESSES: dict[str, Address] = {
     "locqueue_queue_pause": Address(("locqueue.pause_queue",), lambda world: ["default"], True, CONFIRMED),
     "locqueue_queue_resume": Address(("locqueue.pause_queue",), queue, True, CONFIRMED),
     "locqueue_limit_resume": Address(("locqueue.pause_queue",), lambda world: [quote(world.limit.pk)], True, CONFIRMED),
+    "locqueue_worker_stop": Address(("locqueue.stop_worker",), lambda world: [world.worker.pk], True, CONFIRMED),
     "locqueue_schedule_add": Address(("locqueue.manage_schedule", "locqueue.enqueue_task"), also_posted=True),
     "locqueue_schedule_edit": Address(
         ("locqueue.manage_schedule", "locqueue.enqueue_task"), schedule("on"), also_posted=True
