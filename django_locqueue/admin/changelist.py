@@ -15,7 +15,6 @@ from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import VERBS
 
 WINDOW = 100_000  # rows
 
@@ -145,8 +144,9 @@ class TaskChangeList(ChangeList):
         url = self.model_admin.bulk_url(self.request)
         if not url or not self.result_count:
             return {}
-        # At a time: the page of a retry asks for that as well.
-        names = [name for name in self.tab.changes if name in VERBS and self.model_admin.offers(self.request, name)]
+        # A change that is a verb with a time or the like is asked for as that verb.
+        verbs = [name for name in self.tab.changes if name == CHANGES[name].verb.name]
+        names = [name for name in verbs if self.model_admin.offers(self.request, name)]
         gone = dict.fromkeys((TAB, BEHIND))
         return {name: url + self.get_query_string({"listing": self.tab.listing, "verb": name} | gone) for name in names}
 
