@@ -36,7 +36,7 @@ def test_a_task_that_failed_is_seen_and_retried(window: Any, run_worker: Any) ->
     wait_until(lambda: state_of(task_id) == "successful")
     window.goto(f"/admin/locqueue/task/{task_id}/change/")
     expect(window.locator(".lq-head").get_by_text("Succeeded")).to_be_visible()
-    expect(window.get_by_text("what was missing")).to_be_visible()
+    expect(window.get_by_text("what was missing", exact=True)).to_be_visible()
 
 
 def test_a_queue_is_paused_and_goes_on(window: Any, run_worker: Any) -> None:
