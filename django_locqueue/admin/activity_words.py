@@ -40,7 +40,7 @@ OTHERS: dict[str, Any] = {
     "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
     "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
-COUNTED = {*OF_TASKS, "prune"}
+COUNTED = {*OF_TASKS, "prune", "export"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
 # What a change was asked for besides, by the options of its verb.
