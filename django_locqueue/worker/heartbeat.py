@@ -18,19 +18,26 @@ MOST_OF_THE_LEASE = 0.8
 class Heartbeat(Service):
     """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
 
-    ``on_beat()`` is called after each beat that the database has taken, the registration too.
+    ``on_beat()`` is called after each beat that the database has taken, the registration too. ``shown()``: the columns
+    of the row that go with each beat, for pages.
     """
 
     name = "heartbeat"
 
     def __init__(
-        self, store: Store, pool: Pool, register: Callable[[], WorkerRow], on_beat: Callable[[], None] = lambda: None
+        self,
+        store: Store,
+        pool: Pool,
+        register: Callable[[], WorkerRow],
+        on_beat: Callable[[], None] = lambda: None,
+        shown: Callable[[], dict[str, int]] = dict,
     ) -> None:
         super().__init__()
         self.store = store
         self.pool = pool
         self.register = register
         self.on_beat = on_beat
+        self.shown = shown
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
@@ -63,7 +70,7 @@ class Heartbeat(Service):
 
     def run_once(self, now: datetime | None = None) -> float:
         beat = time.monotonic()
-        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now):
+        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, shown=self.shown(), now=now):
             if beat - self._last_beat > 2 * self.interval:
                 self._steady_since = beat
             self._last_beat = beat
