@@ -1,5 +1,33 @@
-"""The pages in Django admin. Importing this package registers them, as admin's autodiscovery does."""
+"""The pages in Django admin. Importing this package registers them, as admin's autodiscovery does.
 
-from django_locqueue.admin import limits, queues, schedules, task_lists, task_page, workers, workflows
+For a project: :func:`register` puts them on a site of its own, and :class:`TaskAdminMixin` makes a list of tasks of
+any ModelAdmin.
+"""
 
-__all__ = ["limits", "queues", "schedules", "task_lists", "task_page", "workers", "workflows"]
+from django_locqueue.admin import (
+    activities,
+    bulk_operations,
+    limits,
+    queues,
+    schedules,
+    task_lists,
+    task_page,
+    workers,
+    workflows,
+)
+from django_locqueue.admin.pages import register
+from django_locqueue.admin.task_base import TaskAdminMixin
+
+__all__ = [
+    "TaskAdminMixin",
+    "activities",
+    "bulk_operations",
+    "limits",
+    "queues",
+    "register",
+    "schedules",
+    "task_lists",
+    "task_page",
+    "workers",
+    "workflows",
+]

@@ -16,6 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.limit_names import name_of
+from django_locqueue.admin.noting import note
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import MOST_QUEUES
 from django_locqueue.clock import DatabaseNow
@@ -29,7 +32,7 @@ from django_locqueue.store.limit_rows import rate_key, rate_of
 PERMISSION = "locqueue.pause_queue"
 
 
-@admin.register(Limit)
+@page(Limit)
 class LimitAdmin(PlainListAdmin):
     empty = gettext_lazy("Limits appear here when a worker serves the first task under them.")
     introduction = gettext_lazy("Rates and numbers of running tasks that tasks share, over all workers.")
@@ -52,7 +55,7 @@ class LimitAdmin(PlainListAdmin):
             limit.waiting_text = capped_text(waiting[limit.key])
 
     def get_list_display(self, request: Any) -> Any:
-        if not request.user.has_perm(PERMISSION):
+        if not may(request, PERMISSION):
             return self.list_display
 
         @admin.display(description="", empty_value="")
@@ -99,7 +102,7 @@ class LimitAdmin(PlainListAdmin):
     def resume_view(self, request: Any, key: str) -> Any:
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        if not request.user.has_perm(PERMISSION):
+        if not may(request, PERMISSION):
             raise PermissionDenied
         limit = Limit.objects.filter(pk=unquote(key)).first()
         if limit is None:
@@ -114,6 +117,7 @@ class LimitAdmin(PlainListAdmin):
                 action_flag=CHANGE,
                 change_message=_("Resumed."),
             )
+            note(request, "resume_limit", target=name)
             self.message_user(request, _("Limit “%(name)s” goes on.") % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, _("Limit “%(name)s” was not paused.") % {"name": name}, messages.WARNING)

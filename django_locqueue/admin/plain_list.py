@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.urls import path
 
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import ReadOnly
@@ -29,7 +30,7 @@ class PlainChangeList(ChangeList):
         self.model_admin.complete(self.result_list)
 
 
-class PlainListAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+class PlainListAdmin(ReadOnly, PageMixin, ModelAdminBase):
     empty: Any = ""
     introduction: Any = ""
     # The same changes can be made to each row by its own button.

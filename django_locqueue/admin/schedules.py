@@ -16,6 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.admin.noting import note
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.schedule_form import form_view
 from django_locqueue.admin.schedule_page import page_of, problem_of, tasks_by_id, with_beginnings
@@ -122,7 +125,7 @@ CHANGES = (
 )
 
 
-@admin.register(Schedule)
+@page(Schedule)
 class ScheduleAdmin(PlainListAdmin):
     change_list_template = "admin/locqueue/schedule_list.html"
     empty = gettext_lazy("No schedules yet. Write @schedule above a task, or add one here.")
@@ -240,12 +243,12 @@ class ScheduleAdmin(PlainListAdmin):
         return reverse(f"admin:locqueue_schedule_{what}", args=args, current_app=self.admin_site.name)
 
     def may(self, request: Any, change: ScheduleChange) -> bool:
-        return bool(request.user.has_perms(change.permissions))
+        return may(request, change.permissions)
 
     def may_edit(self, request: Any, schedule: Schedule | None = None) -> bool:
         """Whoever writes arguments runs code: both permissions are asked for. What stands in code is changed there."""
         is_ours = schedule is None or schedule.source == Schedule.Source.ADMIN
-        return is_ours and bool(request.user.has_perms((MANAGE, ENQUEUE)))
+        return is_ours and may(request, (MANAGE, ENQUEUE))
 
     def page_view(self, request: Any, schedule_id: int) -> Any:
         if not self.has_view_permission(request):
@@ -284,6 +287,7 @@ class ScheduleAdmin(PlainListAdmin):
             LogEntry.objects.log_actions(
                 request.user.pk, [schedule], change.log_flag, change_message=str(change.logged), single_object=True
             )
+            note(request, f"schedule_{change.name}", target=schedule.name)
         self.message_user(request, said, messages.SUCCESS if is_done else messages.WARNING)
         return HttpResponseRedirect(self.url("changelist"))
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import pgettext_lazy
 
+from django_locqueue.admin.permissions import may
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue, Task, Worker, orderings
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -23,6 +24,8 @@ PAGES = (
     "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
+    "locqueue.bulkoperation",
+    "locqueue.activity",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {
@@ -98,7 +101,7 @@ class Strip:
 
     @property
     def may_resume(self) -> bool:
-        return bool(self.request.user.has_perm("locqueue.pause_queue"))
+        return may(self.request, "locqueue.pause_queue")
 
 
 def short_name(model: Any) -> Any:

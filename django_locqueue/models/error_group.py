@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField
+from django_locqueue.policies import legible
 
 FINGERPRINT_LENGTH = 40
 NEW = timedelta(hours=24)  # since it was first met; so long one is "back", too
@@ -39,7 +40,7 @@ class ErrorGroup(models.Model):
         indexes = [models.Index(fields=["-last_seen"], name="locqueue_error_last_seen")]
 
     def __str__(self) -> str:
-        return f"{self.error_class}: {self.message}"
+        return legible.line(f"{self.error_class}: {self.message}")
 
     def is_new(self, now: datetime) -> bool:
         """First met within a day."""

@@ -6,8 +6,10 @@ import django
 from django import template
 from django.utils.html import format_html
 
-from django_locqueue.admin import badges, moments
 from django_locqueue.policies import legible
+
+# Nothing of our admin is imported here: Django loads all tags with the first template, and django-unfold renders one
+# while it is imported. Our pages, which are made of its classes, would come too early.
 
 register = template.Library()
 
@@ -34,9 +36,13 @@ def lq_line(text: Any) -> str:
 
 @register.filter
 def lq_moment(moment: Any) -> Any:
+    from django_locqueue.admin import moments
+
     return moments.time_tag(moment)
 
 
 @register.filter
 def lq_state(task: Any) -> Any:
+    from django_locqueue.admin import badges
+
     return badges.state_badge(task)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from django_locqueue import conf
 from django_locqueue.models import Worker as WorkerRow
@@ -18,8 +19,8 @@ MOST_OF_THE_LEASE = 0.8
 class Heartbeat(Service):
     """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
 
-    ``on_beat()`` is called after each beat that the database has taken, the registration too. ``shown()``: the columns
-    of the row that go with each beat, for pages.
+    ``on_beat()`` is called after each beat that the database has taken, the registration too; ``on_dismissal()`` when a
+    person has asked this worker to stop. ``shown()``: the columns of the row that go with each beat, for pages.
     """
 
     name = "heartbeat"
@@ -30,6 +31,7 @@ class Heartbeat(Service):
         pool: Pool,
         register: Callable[[], WorkerRow],
         on_beat: Callable[[], None] = lambda: None,
+        on_dismissal: Callable[[], None] = lambda: None,
         shown: Callable[[], dict[str, int]] = dict,
     ) -> None:
         super().__init__()
@@ -37,6 +39,7 @@ class Heartbeat(Service):
         self.pool = pool
         self.register = register
         self.on_beat = on_beat
+        self.on_dismissal = on_dismissal
         self.shown = shown
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
@@ -70,7 +73,7 @@ class Heartbeat(Service):
 
     def run_once(self, now: datetime | None = None) -> float:
         beat = time.monotonic()
-        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, shown=self.shown(), now=now):
+        if self._beat(now):
             if beat - self._last_beat > 2 * self.interval:
                 self._steady_since = beat
             self._last_beat = beat
@@ -82,6 +85,16 @@ class Heartbeat(Service):
                 return self.interval  # it will claim no more, so it needs no new row
             self._began()
         return self.interval
+
+    def _beat(self, now: datetime | None) -> bool:
+        """Extend the lease; False: the row is no longer ours."""
+        beat = partial(self.store.heartbeat, self.row.pk, lease=self.lease, shown=self.shown(), now=now)
+        beaten = beat(stopping=self.stopping)
+        if not beaten and not self.stopping and self.store.is_asked_to_stop(self.row.pk):
+            self.stopping = True
+            self.on_dismissal()
+            beaten = beat(stopping=True)
+        return beaten
 
     def look_for_cancelled(self) -> None:
         """Ask those of our running tasks to stop that somebody has cancelled."""

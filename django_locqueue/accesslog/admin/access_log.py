@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -28,6 +27,7 @@ from django_locqueue.accesslog.admin.shown import EXPORT
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.checks import MIDDLEWARE
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.admin.pages import page
 
 INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)
 UNINDEXED = (
@@ -45,7 +45,7 @@ UNINDEXED = (
 )
 
 
-@admin.register(AccessLog)
+@page(AccessLog)
 class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
     further_pages = (
         ("locqueue_accesslog.analytics", pgettext_lazy("page", "Analytics"), "locqueue_accesslog_analytics"),

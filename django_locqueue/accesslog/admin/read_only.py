@@ -11,13 +11,15 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from django_locqueue.accesslog.admin.data_note import data_note
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.permissions import is_read_only
 from django_locqueue.admin.strip import Strip
 
 EMPTY = "–"
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnlyAdmin(PageMixin, ModelAdminBase):
     """A list that stays fast with millions of rows: no count of all, no facets, nothing sorted but by an index."""
 
     paginator = CappedPaginator
@@ -39,6 +41,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return not is_read_only(request) and super().has_delete_permission(request, obj)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().changelist_view(request, self.on_our_page(request, extra_context))

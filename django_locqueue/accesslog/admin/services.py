@@ -9,9 +9,10 @@ from django_locqueue.accesslog.admin.read_only import EMPTY, ReadOnlyAdmin
 from django_locqueue.accesslog.models import ProviderState
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
+from django_locqueue.admin.pages import page
 
 
-@admin.register(ProviderState)
+@page(ProviderState)
 class ProviderStateAdmin(ReadOnlyAdmin):
     """To delete a row lets all workers ask the service at once."""
 
