@@ -208,6 +208,10 @@ class Migration(migrations.Migration):
             model_name='taskstat',
             constraint=models.UniqueConstraint(fields=('seconds', 'start', 'queue_name', 'task_path'), name='locqueue_taskstat_span'),
         ),
+        migrations.AddIndex(
+            model_name='errorcount',
+            index=models.Index(fields=['hour'], name='locqueue_errorcount_age'),
+        ),
         migrations.AddConstraint(
             model_name='errorcount',
             constraint=models.UniqueConstraint(fields=('group', 'hour'), name='locqueue_errorcount_hour'),
