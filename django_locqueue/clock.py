@@ -82,3 +82,18 @@ def storable(value: datetime) -> datetime:
     if settings.USE_TZ:
         return value if timezone.is_aware(value) else timezone.make_aware(value)
     return timezone.make_naive(value, timezone.get_default_timezone()) if timezone.is_aware(value) else value
+
+
+def timestamp(value: datetime) -> float:
+    """Return the seconds from 1970 in UTC to a time of the database."""
+    aware = value if timezone.is_aware(value) else timezone.make_aware(value, timezone.get_default_timezone())
+    return aware.timestamp()
+
+
+def from_timestamp(seconds: float) -> datetime:
+    return storable(datetime.fromtimestamp(seconds, UTC))
+
+
+def floor(value: datetime, seconds: int) -> datetime:
+    """Return the start of the span of ``seconds`` that ``value`` is in; spans are counted from 1970 in UTC."""
+    return from_timestamp(timestamp(value) // seconds * seconds)

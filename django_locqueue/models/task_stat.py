@@ -6,8 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField, NameField
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
-
-BINS = 16  # of a histogram, see policies/histogram.py
+from django_locqueue.policies.histogram import BINS
 
 
 class TaskStat(models.Model):
