@@ -6,7 +6,7 @@ import django
 from django import template
 from django.utils.html import format_html
 
-from django_locqueue.admin import badges, moments
+from django_locqueue.admin import badges, live, moments
 from django_locqueue.policies import legible
 
 register = template.Library()
@@ -40,3 +40,23 @@ def lq_moment(moment: Any) -> Any:
 @register.filter
 def lq_state(task: Any) -> Any:
     return badges.state_badge(task)
+
+
+@register.tag("lq_region")
+def lq_region(parser: Any, token: Any) -> "RegionNode":
+    """``{% lq_region "name" %}…{% end_lq_region %}``: a part of the page that is refreshed in the browser."""
+    parts = token.split_contents()
+    if len(parts) != 2:
+        raise template.TemplateSyntaxError(f"{parts[0]} takes the region's name, got {len(parts) - 1} arguments.")
+    nodes = parser.parse(("end_lq_region",))
+    parser.delete_first_token()
+    return RegionNode(parser.compile_filter(parts[1]), nodes)
+
+
+class RegionNode(template.Node):
+    def __init__(self, name: Any, nodelist: Any) -> None:
+        self.name = name
+        self.nodelist = nodelist
+
+    def render(self, context: Any) -> Any:
+        return live.region(context.request, self.name.resolve(context), self.nodelist.render(context))
