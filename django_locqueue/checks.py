@@ -19,6 +19,7 @@ from django_locqueue.worker.threads import ThreadRange
 ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
 SQLITE_OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL"}
+SHORTEST_TOKEN = 16
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
 
@@ -42,6 +43,8 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
                     id="locqueue.E012",
                 )
     yield from _check_worker()
+    yield from _check_admin()
+    yield from _check_monitoring()
 
 
 def _unknown_group(name: Any) -> checks.CheckMessage:
@@ -114,6 +117,68 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
                 hint="The default is (0.1, 2): a tenth of a second just after work, two seconds when idle.",
                 id="locqueue.E014",
             )
+
+
+def _check_admin() -> Iterable[checks.CheckMessage]:
+    admin = conf.admin
+    for key in ("AUTO_REGISTER", "REFRESH", "KEYBOARD"):
+        value = getattr(admin, key)
+        if not isinstance(value, bool):
+            yield _wrong_in_admin(key, "must be True or False", value)
+    for key, least in {"COUNTS_SECONDS": 0, "STATEMENT_SECONDS": 0.1}.items():
+        value = getattr(admin, key)
+        if not _is_number(value) or value < least:
+            yield _wrong_in_admin(key, f"must be a number from {least} to {MOST:,}", value)
+    if not (isinstance(admin.READ_ONLY, bool) or callable(admin.READ_ONLY)):
+        yield _wrong_in_admin(
+            "READ_ONLY",
+            "must be True, False, or a function that takes the request",
+            admin.READ_ONLY,
+            hint="A text is not imported: give the function itself.",
+        )
+    if not apps.is_installed("django.contrib.admin"):
+        return
+    from django_locqueue.admin.base_class import (
+        model_admin_base,  # the pages, which a project without admin never loads
+    )
+
+    try:
+        model_admin_base(admin.MODEL_ADMIN_BASE)
+    except ValueError as error:
+        yield _wrong_in_admin(
+            "MODEL_ADMIN_BASE",
+            "must name a class of ModelAdmin",
+            admin.MODEL_ADMIN_BASE,
+            hint=f'{error} For django-unfold: "unfold.admin.ModelAdmin", and "unfold" in INSTALLED_APPS.',
+        )
+
+
+def _wrong_in_admin(key: str, expected: str, value: Any, hint: str | None = None) -> checks.CheckMessage:
+    return checks.Error(f"{place('LOCQUEUE', 'ADMIN', key)} {expected}, got {value!r}.", hint=hint, id="locqueue.E033")
+
+
+def _check_monitoring() -> Iterable[checks.CheckMessage]:
+    for key in ("MAX_WAIT_SECONDS", "MAX_FAILED", "MIN_WORKERS"):
+        value = getattr(conf.monitoring, key)
+        if not _is_number(value) or value < 0:
+            yield checks.Error(
+                f"{place('LOCQUEUE', 'MONITORING', key)} must be a number from 0 to {MOST:,}, got {value!r}.",
+                hint=f"The default is {conf.monitoring.defaults[key]}.",
+                id="locqueue.E020",
+            )
+    for key in ("HEALTH_TOKEN", "METRICS_TOKEN"):
+        token = getattr(conf.monitoring, key)
+        # What is sent in a header is ASCII, and spaces at its ends are lost.
+        if not isinstance(token, str) or (token and (len(token) < SHORTEST_TOKEN or not _is_sendable(token))):
+            yield checks.Error(
+                f"{place('LOCQUEUE', 'MONITORING', key)} must be {SHORTEST_TOKEN} or more visible ASCII characters.",
+                hint='Make one: python -c "import secrets; print(secrets.token_urlsafe())". Empty: there is none.',
+                id="locqueue.E021",
+            )
+
+
+def _is_sendable(token: str) -> bool:
+    return token.isascii() and token.isprintable() and " " not in token
 
 
 def _is_number(value: Any) -> bool:

@@ -68,6 +68,17 @@ admin = Section(
     },
 )
 
+monitoring = Section(
+    "MONITORING",
+    {
+        "HEALTH_TOKEN": "",  # who sends it as a bearer sees whether all is well, and why not. Empty: there is none
+        "METRICS_TOKEN": "",  # and who sends this one, the numbers too
+        "MAX_WAIT_SECONDS": 60,  # that a ready task may wait, for the health view and queue_status
+        "MAX_FAILED": 10,  # tasks that may fail in an hour
+        "MIN_WORKERS": 1,  # that must be live
+    },
+)
+
 # {name: {"task": path, "cron": "0 3 * * *" or "every": seconds, …}}; scheduler.defined has the keys
 schedules = Section("SCHEDULES", {}, has_free_keys=True)
 

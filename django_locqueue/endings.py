@@ -31,11 +31,20 @@ def at_once(tell: Callable[[], None]) -> None:
 announcing: Announce = at_once  # what ended unasked, beside what was written; a worker hands it to its announcer
 
 
-def cancel(store: Store, ids: Sequence[int], reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:
+def cancel(
+    store: Store, ids: Sequence[int], reason: str = "", *, by: str = "", only_retrying: bool = False
+) -> tuple[list[int], list[int]]:
     """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both."""
-    cancelled, asked = store.cancel(ids, reason, by=by)
+    cancelled, asked = store.cancel(ids, reason, by=by, only_retrying=only_retrying)
     announce_ended(store, cancelled)
     return cancelled, asked
+
+
+def put_back(store: Store, ids: Sequence[int]) -> list[int]:
+    """Take tasks back whose workers do not answer; see ``Store.put_back``. Return their ids."""
+    rescued = store.put_back(ids)
+    announce_rescued(store, rescued)
+    return [task.id for task in rescued]
 
 
 def cancel_workflow(store: Store, workflow_id: int, reason: str = "", *, by: str = "") -> tuple[list[int], list[int]]:

@@ -9,6 +9,7 @@ import pytest
 from django.utils import translation
 
 from django_locqueue.models import Worker
+from django_locqueue.observability import snapshot
 from tests import clean_slate
 from tests.processes import Process, wait_until
 
@@ -74,6 +75,12 @@ def run_worker(start_process: Callable[..., Process]) -> Callable[..., Process]:
         return process
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_this_test() -> None:
+    """What the process knows of the queue is of the test before."""
+    snapshot.forget()
 
 
 def _left_behind(before: set[threading.Thread]) -> list[threading.Thread]:

@@ -59,4 +59,5 @@ LOCQUEUE: dict[str, dict[str, Any]] = {
     # Its recorder's thread would write the requests of one test into the database of the next. Tests of the access log
     # switch it on, and see to the thread; for the processes of a test the environment does.
     "ACCESS_LOG": {"ENABLED": os.environ.get("TEST_ACCESS_LOG") == "on"},
+    "ADMIN": {"COUNTS_SECONDS": 0},  # no test sees the numbers of another
 }

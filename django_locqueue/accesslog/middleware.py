@@ -88,10 +88,12 @@ def record(
     visit.over = True
     try:
         rules = current_rules()
-        hit = capture(request, response, status, time.perf_counter() - started, visit, rules)
-        if hit is None or not rules.is_plain:
-            return hit
-        recorder.record(hit)
+        captured = capture(request, response, status, time.perf_counter() - started, visit, rules)
+        if captured is None:
+            return None
+        if not rules.is_plain:
+            return RawHit._make(captured)
+        recorder.record(captured)
     except Exception:
         _note_error()
     return None

@@ -11,7 +11,7 @@ from django.db import DataError, Error, IntegrityError
 from django_locqueue import QueueFull
 from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.hit import Hit
-from django_locqueue.accesslog.raw_hit import RawHit
+from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
 logger = ThrottledLogger(logging.getLogger("django_locqueue.accesslog"))
@@ -33,11 +33,11 @@ class Outbox:
         self.outage = 0  # failed tries since the last that worked
         self.lock = threading.Lock()  # held by the thread that sends
 
-    def fill(self, hits: deque[RawHit | Hit], size: int) -> None:
+    def fill(self, hits: deque[Captured], size: int) -> None:
         """Fill the batch up from the buffer."""
         self.batch += self.take(hits, size - len(self.batch))
 
-    def take(self, hits: deque[RawHit | Hit], most: int) -> list[Hit]:
+    def take(self, hits: deque[Captured], most: int) -> list[Hit]:
         """Take hits from the buffer, cleaning those that the requests left raw. What cannot be cleaned is refused."""
         taken: list[Hit] = []
         while len(taken) < most and hits:
@@ -46,7 +46,7 @@ class Outbox:
             except IndexError:  # a full buffer's request dropped it first
                 break
             try:
-                taken.append(hit if isinstance(hit, Hit) else hit.clean())
+                taken.append(hit if isinstance(hit, Hit) else RawHit._make(hit).clean())
             except Exception:
                 self.note_refusal()
         return taken

@@ -21,7 +21,7 @@ from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.loss_report import LossReport
 from django_locqueue.accesslog.outbox import LONGEST_BACKOFF_SECONDS, Outbox, is_outage, logger
 from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys, visitor_keys
-from django_locqueue.accesslog.raw_hit import RawHit
+from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.recorder_limits import RecorderLimits, current_limits
 from django_locqueue.accesslog.spooling import Spooling
 
@@ -46,7 +46,7 @@ class Recorder:
         """Start empty: at first, and in a forked child, whose hits so far are the parent's to send."""
         self.counts = Counts()
         self._pid = os.getpid()
-        self._hits: deque[RawHit | Hit] = deque()
+        self._hits: deque[Captured] = deque()
         self._outbox = Outbox(self.counts)
         self._spooling = Spooling(self._hits, self._outbox)
         self._losses = LossReport(self.counts)
@@ -61,7 +61,7 @@ class Recorder:
         """How many hits wait to be sent."""
         return len(self._hits) + len(self._outbox.batch)
 
-    def record(self, hit: RawHit | Hit) -> None:
+    def record(self, hit: Captured) -> None:
         """Buffer the hit. Microseconds; past ``BUFFER_SIZE`` one is dropped and counted, unless it can be spooled."""
         if self._pid != os.getpid():  # forked by C code that did not tell Python
             self._begin()

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
@@ -43,6 +43,12 @@ class Rules:
     forwarded_host: bool  # a proxy says which host the visitor asked for
     is_plain: bool  # a hit is ready when it is captured: nothing is asked, measured or waited for afterwards
     policy: PrivacyPolicy
+    is_usual: bool = field(init=False)  # nothing is set for which a request would have to be looked at further
+
+    def __post_init__(self) -> None:
+        further = (self.exclusions, self.sample, self.action, self.client_ip, self.header, self.forwarded_host)
+        private = self.policy.path_is_route or self.policy.parameters
+        object.__setattr__(self, "is_usual", self.enabled and not private and not any(further))
 
     def measures(self, request: HttpRequest, response: HttpResponseBase | None) -> bool:
         """Whether a hit waits for the end of the body."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.outbox import Outbox, logger
-from django_locqueue.accesslog.raw_hit import RawHit
+from django_locqueue.accesslog.raw_hit import Captured
 from django_locqueue.accesslog.spool import Spool
 
 PAUSE_SECONDS = 5.0  # after a file that could not be written: a full disk is still full at the next request
@@ -16,7 +16,7 @@ PAUSE_SECONDS = 5.0  # after a file that could not be written: a full disk is st
 class Spooling:
     """What a recorder does with its spool."""
 
-    def __init__(self, hits: deque[RawHit | Hit], outbox: Outbox) -> None:
+    def __init__(self, hits: deque[Captured], outbox: Outbox) -> None:
         self._hits = hits
         self._outbox = outbox
         self._counts = outbox.counts

@@ -4,12 +4,24 @@ For a project: :func:`register` puts them on a site of its own, and :class:`Task
 any ModelAdmin.
 """
 
-from django_locqueue.admin import limits, queues, schedules, task_lists, task_page, workers, workflows
+from django_locqueue.admin import (
+    activities,
+    bulk_operations,
+    limits,
+    queues,
+    schedules,
+    task_lists,
+    task_page,
+    workers,
+    workflows,
+)
 from django_locqueue.admin.pages import register
 from django_locqueue.admin.task_base import TaskAdminMixin
 
 __all__ = [
     "TaskAdminMixin",
+    "activities",
+    "bulk_operations",
     "limits",
     "queues",
     "register",

@@ -1,5 +1,6 @@
 """The tries at one task, newest first, with what each left behind."""
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models.functions import Left, Length
@@ -7,6 +8,7 @@ from django.db.models.functions import Left, Length
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.columns import error_line
+from django_locqueue.admin.tracebacks import draw_traceback
 from django_locqueue.models import State, TaskAttempt
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
@@ -17,16 +19,34 @@ TRACEBACK_LENGTH = 20_000
 
 
 class Try(NamedTuple):
-    """One line of the table."""
+    """One line of the table, and what the timeline needs of it."""
 
     number: int
-    badge: Any
-    started: Any
-    ran_for: str
+    outcome: str  # the name of a badge
+    started_at: datetime | None
+    ended_at: datetime | None
     worker: str
     error: Any
-    traceback: str
+    traceback: Any  # as HTML; empty if there is none
+    has_others_code: bool
     is_cut: bool
+
+    @property
+    def part(self) -> str:
+        """The id of the element that shows the traceback."""
+        return f"lq-traceback-{self.number}"
+
+    @property
+    def badge(self) -> Any:
+        return badge(self.outcome)
+
+    @property
+    def started(self) -> Any:
+        return moments.time_tag(self.started_at)
+
+    @property
+    def ran_for(self) -> str:
+        return moments.span(self.ended_at - self.started_at) if self.started_at and self.ended_at else "–"
 
 
 class Attempts(NamedTuple):
@@ -56,15 +76,16 @@ def attempts_of(task: Any, shown: str = "") -> Attempts:
 
 
 def _failed_try(attempt: Any) -> Try:
-    started, ended = attempt.started_at, attempt.finished_at
+    traceback, has_others_code = draw_traceback(legible.block(masking.mask_text(attempt.traceback_start)))
     return Try(
         number=attempt.number,
-        badge=badge(attempt.outcome),
-        started=moments.time_tag(started),
-        ran_for=moments.span(ended - started) if started and ended else "–",
+        outcome=attempt.outcome,
+        started_at=attempt.started_at,
+        ended_at=attempt.finished_at,
         worker=legible.line(attempt.worker_name),
         error=error_line(attempt.error_class, attempt.error_message),
-        traceback=legible.block(masking.mask_text(attempt.traceback_start)),
+        traceback=traceback,
+        has_others_code=has_others_code,
         is_cut=attempt.traceback_size > TRACEBACK_LENGTH,
     )
 
@@ -74,16 +95,16 @@ def _last_try(task: Any) -> list[Try]:
     if task.state not in (State.RUNNING, State.SUCCESSFUL) or not task.attempt:
         return []
     names = worker_names(task.worker_ids_end)
-    started, ended = task.last_attempted_at, task.finished_at
     return [
         Try(
             number=task.attempt,
-            badge=badge(task.state),
-            started=moments.time_tag(started),
-            ran_for=moments.span(ended - started) if started and ended else "–",
+            outcome=task.state,
+            started_at=task.last_attempted_at,
+            ended_at=task.finished_at,
             worker=legible.line(names[-1]) if names else "–",
             error="–",
             traceback="",
+            has_others_code=False,
             is_cut=False,
         )
     ]

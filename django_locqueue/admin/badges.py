@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from django_locqueue.models import State, Task
+from django_locqueue.models import BulkOperation, State, Task
 
 
 class Badge(NamedTuple):
@@ -35,13 +35,28 @@ BADGES = {
     "step running": Badge("▶", pgettext_lazy("step", "Present"), _("Its tasks wait or run."), "run"),
     "step waiting": Badge("◌", pgettext_lazy("step", "To come"), _("Waits for the step before."), "quiet"),
     "step left out": Badge("–", pgettext_lazy("step", "Left out"), _("A step before it did not succeed."), "quiet"),
-    "live": Badge("●", pgettext_lazy("worker", "Live"), _("Takes tasks."), "ok"),
-    "stopping": Badge("◐", pgettext_lazy("worker", "Stopping"), _("Finishes its tasks and takes no more."), "warn"),
-    "stopped": Badge("○", pgettext_lazy("worker", "Stopped"), _("Ended as asked."), "quiet"),
-    "lost worker": Badge(
+    "bulk waiting": Badge("○", BulkOperation.State.WAITING.label, _("Begins as soon as a worker is there."), "quiet"),
+    "bulk running": Badge("▶", BulkOperation.State.RUNNING.label, _("A worker goes through the tasks."), "run"),
+    "bulk done": Badge("✓", BulkOperation.State.DONE.label, _("All tasks that match were looked at."), "ok"),
+    "bulk stopped": Badge("–", BulkOperation.State.STOPPED.label, _("A person stopped it."), "quiet"),
+    "bulk failed": Badge("✕", BulkOperation.State.FAILED.label, _("It could not be done."), "err"),
+    "new error": Badge("✦", pgettext_lazy("error", "New"), _("First seen within the last 24 hours."), "warn"),
+    "error is back": Badge("↺", pgettext_lazy("error", "Back"), _("It had been quiet for at least 7 days."), "warn"),
+    "slow": Badge("◔", pgettext_lazy("task", "Slow"), _("It has run for more than 3 times its p95."), "warn"),
+    "worker starting": Badge("◌", pgettext_lazy("worker", "Starting"), _("Takes its first tasks soon."), "quiet"),
+    "worker idle": Badge("○", pgettext_lazy("worker", "Idle"), _("Waits for tasks."), "ok"),
+    "worker busy": Badge("●", pgettext_lazy("worker", "Busy"), _("Runs tasks."), "ok"),
+    "worker paused": Badge("‖", pgettext_lazy("worker", "Paused"), _("All queues that it serves are paused."), "warn"),
+    "worker stopping": Badge(
+        "◐", pgettext_lazy("worker", "Stopping"), _("Finishes its tasks and takes no more."), "warn"
+    ),
+    "worker lost": Badge(
         "!", pgettext_lazy("worker", "Lost"), _("Silent for too long. Its tasks go to other workers."), "err"
     ),
+    "stopped": Badge("○", pgettext_lazy("worker", "Stopped"), _("Ended as asked."), "quiet"),
     "active": Badge("●", pgettext_lazy("queue", "Active"), _("Workers take its tasks."), "ok"),
+    "no worker": Badge("!", pgettext_lazy("queue", "No worker"), _("No worker serves it."), "err"),
+    "draining": Badge("◐", pgettext_lazy("queue", "Draining"), _("Its workers finish and take no more."), "warn"),
     "on": Badge("●", pgettext_lazy("schedule", "On"), _("Adds a task at each of its times."), "ok"),
     "off": Badge("○", pgettext_lazy("schedule", "Off"), _("Adds no tasks."), "quiet"),
     "paused": Badge("‖", pgettext_lazy("queue", "Paused"), _("No task of it is started."), "warn"),

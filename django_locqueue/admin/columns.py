@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from django_locqueue import registry
 from django_locqueue.admin import moments
@@ -16,7 +17,7 @@ from django_locqueue.admin.payloads import arguments_line
 from django_locqueue.admin.progress import progress_bar
 from django_locqueue.models import State, Task
 from django_locqueue.models.task import worker_names
-from django_locqueue.policies import legible, masking
+from django_locqueue.policies import excerpt, legible, masking
 
 LINE_LENGTH = 200  # characters of the stored arguments that a list reads
 
@@ -91,10 +92,28 @@ class TaskColumns:
     def progress_column(self, task: Task) -> Any:
         return progress_bar(task) or None
 
+    @admin.display(description=pgettext_lazy("tasks", "added by"))
+    def added_by_column(self, task: Any) -> Any:
+        """Who added it, as its metadata say: a schedule, a person, or a request; else code."""
+        try:
+            found = excerpt.read(task.metadata_start or "{}", cut=len(task.metadata_start or "") == LINE_LENGTH)
+        except excerpt.Unreadable:
+            found = None
+        found = found if isinstance(found, dict) else {}
+        schedule = found.get("schedule")
+        if isinstance(schedule, dict) and schedule.get("name"):
+            return _("schedule %(name)s") % {"name": legible.line(str(schedule["name"])[:50])}
+        if isinstance(found.get("added_by"), str):
+            return legible.line(found["added_by"][:50])
+        return _("a request") if found.get("request_id") else _("code")
+
     @admin.display(description=_("worker"))
     def live_worker_column(self, task: Any) -> Any:
         name = legible.line(task.worker.name) if task.worker else self.worker_column(task)
-        lost = badge("lost") if task.worker_is_lost else ""
+        lost = ""
+        if task.worker_is_lost:
+            words = _("Its tasks are put back in the queue by the next worker that looks.")
+            lost = format_html('{}<div class="lq-quiet">{}</div>', badge("lost"), words)
         asked = format_html('<span class="lq-quiet">{}</span>', _("asked to stop")) if task.cancel_requested else ""
         return format_html("{} {} {}", name, lost, asked)
 
@@ -105,6 +124,25 @@ class TaskColumns:
     @admin.display(description=_("error"))
     def error_column(self, task: Task) -> Any:
         return error_line(task.error_class, task.error_message)
+
+    @admin.display(description=_("last error"))
+    def last_error_column(self, task: Task) -> Any:
+        return error_line(task.error_class, task.error_message)
+
+    @admin.display(description=_("attempts"))
+    def tries_column(self, task: Task) -> Any:
+        return tries(task)
+
+    @admin.display(description=_("retried by"), empty_value="–")
+    def retried_by_column(self, task: Task) -> str | None:
+        return legible.line(task.retried_by) or None
+
+    @admin.display(description=pgettext_lazy("tasks", "wait"))
+    def wait_column(self, task: Task) -> str:
+        if task.started_at is None:
+            return "–"
+        ready_at = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
+        return moments.span(task.started_at - ready_at)
 
     @admin.display(description=_("failed"))
     def failed_column(self, task: Task) -> Any:
@@ -123,6 +161,21 @@ class TaskColumns:
         if not (task.finished_at and task.last_attempted_at and task.state != State.CANCELLED):
             return "–"
         return moments.span(task.finished_at - task.last_attempted_at)
+
+
+MOST_TRIES = 8  # that are drawn
+
+
+def tries(task: Task) -> Any:
+    """Return how its attempts went, one sign each, with the numbers in words: ✕✕✓ 3/5."""
+    left = max(0, task.max_attempts - task.attempt)
+    last = {"successful": "✓", "running": "▶"}.get(task.state, "✕")
+    if task.attempt + left > MOST_TRIES:
+        signs = f"✕…{last}"
+    else:
+        signs = "✕" * (task.attempt - 1) + last * bool(task.attempt) + "○" * left
+    numbers = f"{task.attempt}/{max(task.attempt, task.max_attempts)}"
+    return format_html('<span class="lq-tries" aria-hidden="true">{}</span> {}', signs, numbers)
 
 
 def error_name(path: str) -> str:

@@ -61,9 +61,18 @@ def facts_of(task: Any) -> list[Fact]:
     if (terms := _terms(task)).chunk is not None:
         words = _("%(calls)s tasks at most in one call; the first waits up to %(seconds)s s for others")
         found.append((_("Runs in chunks"), words % {"calls": terms.chunk, "seconds": f"{terms.chunk_wait:g}"}))
+    if task.finished_at and (days := kept_days(task.backend_alias, task.state)) is not None:
+        found.append((_("Kept until"), moments.day(task.finished_at + timedelta(days=days))))
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
+
+
+def kept_days(backend_alias: str, state: str) -> float | None:
+    """Return for how many days a task is kept that has ended so; None: for ever, or nobody knows."""
+    backend = registry.our_backend(backend_alias) or next(iter(registry.our_backends()), None)
+    days: float | None = backend.retention.get(state) if backend is not None else None
+    return days
 
 
 def facts_of_others(request: HttpRequest, admin_site: Any, task: Any) -> list[Fact]:

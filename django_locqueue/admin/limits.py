@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.limit_names import name_of
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -116,6 +117,7 @@ class LimitAdmin(PlainListAdmin):
                 action_flag=CHANGE,
                 change_message=_("Resumed."),
             )
+            note(request, "resume_limit", target=name)
             self.message_user(request, _("Limit “%(name)s” goes on.") % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, _("Limit “%(name)s” was not paused.") % {"name": name}, messages.WARNING)

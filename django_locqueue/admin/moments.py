@@ -58,3 +58,8 @@ def whole(moment: datetime) -> str:
     """Return date, time with seconds, and zone."""
     local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
     return f"{date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S} {local.tzname() or ''}".strip()
+
+
+def day(moment: datetime) -> str:
+    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
+    return date_format(local, "DATE_FORMAT")

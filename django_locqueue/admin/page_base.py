@@ -6,33 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from django_locqueue import conf
+from django_locqueue.admin.base_class import model_admin_base
 from django_locqueue.admin.permissions import is_read_only
 
 LOOKS = ("GET", "HEAD", "OPTIONS")
 
 
-def model_admin_base() -> type[Any]:
-    """Return the class that ``LOCQUEUE["ADMIN"]["MODEL_ADMIN_BASE"]`` names; Django's own if there is none.
-
-    A system check says what is wrong with the name: an error here would keep it from being run.
-    """
+def _base() -> type[Any]:
     try:
-        base = import_string(conf.admin.MODEL_ADMIN_BASE)
-    except Exception:  # what a theme raises that is not installed
+        return model_admin_base(conf.admin.MODEL_ADMIN_BASE)
+    except ValueError:  # a system check says what is wrong; an error here would keep it from being run
         return admin.ModelAdmin
-    is_one = isinstance(base, type) and issubclass(base, admin.ModelAdmin)
-    return base if is_one else admin.ModelAdmin
 
 
 if TYPE_CHECKING:
     ModelAdminBase = admin.ModelAdmin[Any]
     OnModelAdmin = admin.ModelAdmin[Any]
 else:
-    ModelAdminBase = model_admin_base()
+    ModelAdminBase = _base()
     OnModelAdmin = object
 
 
@@ -61,7 +55,7 @@ def _refusing_changes(view: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(view)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.method not in LOOKS and is_read_only(request):
-            raise PermissionDenied(_("Read-only mode: you can look, but not change anything."))
+            raise PermissionDenied(_("Nothing can be changed in read-only mode."))
         return view(request, *args, **kwargs)
 
     return guarded

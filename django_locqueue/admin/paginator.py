@@ -1,5 +1,6 @@
 """Pages that never count a whole table."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -12,11 +13,17 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts at most ``cap`` rows; a list that is longer ends there, and says so by ``is_capped``."""
 
     cap = CAP
+    besides: Mapping[str, Any] = {}  # other rows that are counted by the same statement, see `counts`
 
     @cached_property
-    def _found(self) -> int:
+    def counts(self) -> dict[str, int]:
+        """How many rows were found, and those ``besides`` by their names."""
         rows: Any = self.object_list  # in the list's ordering: the page reads the same index anyway
-        return capped_counts({"found": rows}, self.cap)["found"]
+        return capped_counts({"": rows, **self.besides}, self.cap)
+
+    @property
+    def _found(self) -> int:
+        return self.counts[""]
 
     @property
     def is_capped(self) -> bool:

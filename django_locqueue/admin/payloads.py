@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -45,10 +46,14 @@ def _shortened(text: str, length: int) -> str:
 
 @dataclass(frozen=True)
 class Payload:
-    """What a page knows of a stored JSON text: its size, and its beginning or all of it."""
+    """What a page knows of a stored JSON text: its size, and its beginning or all of it.
+
+    ``is_bare``: it is shown as it is, to a person who may see it and asked for it.
+    """
 
     start: str | None
     size: int | None
+    is_bare: bool = False
 
     @property
     def is_missing(self) -> bool:
@@ -60,14 +65,27 @@ class Payload:
 
     def value(self) -> Any:
         """Return the masked value. Raises ``excerpt.Unreadable``."""
-        if self.start is None:
-            return None
-        text = self.start[:BEGINNING] if self.is_too_large else self.start
-        return masking.mask(excerpt.read(text, cut=self.is_too_large))
+        return self._value if self.is_bare else masking.mask(self._value)
 
     def text(self) -> str:
         """Return the beginning as it is stored, for what is no JSON."""
-        return legible.block(masking.mask_text((self.start or "")[:BEGINNING]))
+        text = (self.start or "")[:BEGINNING]
+        return legible.block(text if self.is_bare else masking.mask_text(text))
+
+    @property
+    def hides(self) -> bool:
+        """Whether something in it is masked."""
+        try:
+            return not self.is_bare and bool(masking.mask(self._value) != self._value)
+        except excerpt.Unreadable:
+            return masking.MASK in self.text()
+
+    @cached_property
+    def _value(self) -> Any:
+        if self.start is None:
+            return None
+        text = self.start[:BEGINNING] if self.is_too_large else self.start
+        return excerpt.read(text, cut=self.is_too_large)
 
 
 class Tree:

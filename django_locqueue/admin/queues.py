@@ -1,6 +1,6 @@
 """The list of queues, where they are paused and resumed."""
 
-from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -14,19 +14,23 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_links import queue_columns
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Queue, Task, orderings
-from django_locqueue.observability.stats import CAP, capped_counts, capped_text
+from django_locqueue.models import Queue, Task
+from django_locqueue.observability.snapshot import QueueNow, snapshot
+from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
 
@@ -35,42 +39,43 @@ PERMISSION = "locqueue.pause_queue"
 
 @page(Queue)
 class QueueAdmin(PlainListAdmin):
-    empty = gettext_lazy("Queues appear here when a worker serves them.")
+    empty = gettext_lazy("Queues appear here when a task or a worker uses them.")
+    introduction = gettext_lazy("A pause lets running tasks finish. New tasks are accepted and wait.")
     ordering = ("name",)
-    list_display = ("name_column", "state_column", "ready_column", "scheduled_column", "running_column")
+    list_display = (
+        "name_column",
+        "state_column",
+        "ready_column",
+        "oldest_column",
+        "scheduled_column",
+        "running_column",
+        "per_minute_column",
+        "wait_column",
+        "failed_column",
+        "workers_column",
+    )
 
     def get_queryset(self, request: Any) -> Any:
         rows: Any = super().get_queryset(request)
         return rows.with_pause(DatabaseNow())
 
     def complete(self, rows: list[Any]) -> None:
-        tasks = {
-            "ready": Task.objects.ready().order_by(*orderings.READY),
-            "running": Task.objects.running().order_by(*orderings.RUNNING),
-        }
-        counts = capped_counts(
-            {
-                f"{state} {queue.name}": found.filter(queue_name=queue.name)
-                for queue in rows
-                for state, found in tasks.items()
-            }
-        )
-        # The scheduled index does not know queues: the share of each queue in its first rows, counted here since
-        # 10,000 names cost little.
-        first = Task.objects.scheduled().order_by(*orderings.SCHEDULED).values_list("queue_name", flat=True)
-        scheduled = Counter(first[: CAP + 1])
-        is_cut = scheduled.total() > CAP
+        present = {queue.name: queue for queue in snapshot().queues}
         limits = registry.pending_limits()
-        for queue in rows:
-            queue.limit_text = number_format(limits[queue.name], force_grouping=True) if queue.name in limits else ""
-            queue.ready_text = capped_text(counts[f"ready {queue.name}"])
-            queue.running_text = capped_text(counts[f"running {queue.name}"])
-            queue.scheduled_text = capped_text(scheduled[queue.name]) + ("+" if is_cut else "")
+        if len(rows) < self.list_per_page:
+            # A queue has a row when a worker has served it; one that none serves is what people come to see.
+            known = {row.name for row in rows}
+            rows += [_unserved(name) for name in present if name not in known][: self.list_per_page - len(rows)]
+            rows.sort(key=lambda row: row.name)
+        for row in rows:
+            row.present = present.get(row.name) or QueueNow.empty(row.name)
+            row.limit_text = number_format(limits[row.name], force_grouping=True) if row.name in limits else ""
 
     def get_list_display(self, request: Any) -> Any:
         columns: tuple[str, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
+        columns = (*columns, *queue_columns(request, self.admin_site))
         if not may(request, PERMISSION):
             return columns
 
@@ -92,22 +97,52 @@ class QueueAdmin(PlainListAdmin):
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, queue: Any) -> Any:
         if not queue.is_paused:
-            return badge("active")
+            return badge(queue.present.state)
         return format_html(
             '{} <div class="lq-line">{}</div>', badge("paused"), format_html_join(" · ", "{}", pause_of(queue))
         )
 
     @admin.display(description=gettext_lazy("ready"))
-    def ready_column(self, queue: Any) -> str:
-        return str(queue.ready_text)
+    def ready_column(self, queue: Any) -> Any:
+        waiting = queue.present.ready + queue.present.limited
+        return self._number(waiting, "pendingtask", tab="ready", queue=queue.name)
+
+    @admin.display(description=gettext_lazy("oldest"), empty_value="–")
+    def oldest_column(self, queue: Any) -> Any:
+        return _seconds(queue.present.oldest_ready_seconds)
 
     @admin.display(description=gettext_lazy("scheduled"))
-    def scheduled_column(self, queue: Any) -> str:
-        return str(queue.scheduled_text)
+    def scheduled_column(self, queue: Any) -> Any:
+        return self._number(queue.present.scheduled, "pendingtask", tab="scheduled", queue=queue.name)
 
     @admin.display(description=gettext_lazy("running"))
-    def running_column(self, queue: Any) -> str:
-        return str(queue.running_text)
+    def running_column(self, queue: Any) -> Any:
+        return self._number(queue.present.running, "runningtask", queue=queue.name)
+
+    @admin.display(description=gettext_lazy("per minute"))
+    def per_minute_column(self, queue: Any) -> str:
+        """On average of the last 15 minutes."""
+        rate = queue.present.per_minute
+        return number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
+
+    @admin.display(description=gettext_lazy("p95 wait"), empty_value="–")
+    def wait_column(self, queue: Any) -> Any:
+        return _seconds(queue.present.wait_p95)
+
+    @admin.display(description=gettext_lazy("failed (24 h)"))
+    def failed_column(self, queue: Any) -> Any:
+        return self._number(queue.present.failed_24h, "failedtask", queue=queue.name, last="24h")
+
+    @admin.display(description=gettext_lazy("workers"))
+    def workers_column(self, queue: Any) -> str:
+        return number_format(queue.present.workers)
+
+    def _number(self, count: int, page_name: str, **conditions: str) -> Any:
+        """Return a number as a link to what it counts."""
+        if not count:
+            return "0"
+        url = reverse(f"admin:locqueue_{page_name}_changelist", current_app=self.admin_site.name)
+        return format_html('<a href="{}?{}">{}</a>', url, urlencode(conditions), capped_text(count))
 
     @admin.display(description=gettext_lazy("most waiting"), empty_value="–")
     def limit_column(self, queue: Any) -> str | None:
@@ -156,6 +191,7 @@ class QueueAdmin(PlainListAdmin):
             )
         if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
             self._log(request, queue, _("Paused."))
+            note(request, "pause", target=queue.name, reason=form.cleaned_data["reason"])
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
             self._say(request, _("Queue “%(queue)s” was paused already."), queue, level=messages.WARNING)
@@ -167,6 +203,7 @@ class QueueAdmin(PlainListAdmin):
             return refused
         if get_store().resume(queue.name):
             self._log(request, queue, _("Resumed."))
+            note(request, "resume", target=queue.name)
             self._say(request, _("Queue “%(queue)s” goes on."), queue)
         else:
             self._say(request, _("Queue “%(queue)s” was not paused."), queue, level=messages.WARNING)
@@ -177,7 +214,10 @@ class QueueAdmin(PlainListAdmin):
             return None, HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
-        queue = Queue.objects.filter(pk=unquote(name)).first()
+        name = unquote(name)
+        queue = Queue.objects.filter(pk=name).first()
+        if queue is None and any(name == each.name for each in snapshot(fresh=True).queues):
+            queue = _unserved(name)
         if queue is None:
             raise Http404
         return queue, None
@@ -211,6 +251,17 @@ def pause_of(queue: Queue) -> list[tuple[Any]]:
     said = [legible.line(queue.paused_by), legible.line(queue.pause_reason)]
     until = [_("until %(time)s") % {"time": moments.whole(queue.paused_until)}] if queue.paused_until else []
     return [(each,) for each in (*said, *until) if each]
+
+
+def _unserved(name: str) -> Any:
+    """Return a queue that has no row yet."""
+    queue: Any = Queue(name=name)
+    queue.is_paused = False
+    return queue
+
+
+def _seconds(seconds: float | None) -> str | None:
+    return None if seconds is None else moments.span(timedelta(seconds=seconds))
 
 
 def _running(queue: Queue) -> int:

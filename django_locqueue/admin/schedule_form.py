@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_locqueue import registry
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.schedule_page import next_runs, sentence
 from django_locqueue.admin.strip import Strip
 from django_locqueue.exceptions import InvalidSchedule
@@ -158,6 +159,7 @@ def form_view(model_admin: Any, request: Any, schedule: Schedule | None) -> Any:
             change_message=_("Added.") if schedule is None else _("Changed."),
             single_object=True,
         )
+        note(request, "schedule_add" if schedule is None else "schedule_change", target=saved.name)
         text = _("“%(name)s” was saved.") % {"name": legible.line(saved.name)}
         model_admin.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(model_admin.url("change", saved))

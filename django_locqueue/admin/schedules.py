@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -286,6 +287,7 @@ class ScheduleAdmin(PlainListAdmin):
             LogEntry.objects.log_actions(
                 request.user.pk, [schedule], change.log_flag, change_message=str(change.logged), single_object=True
             )
+            note(request, f"schedule_{change.name}", target=schedule.name)
         self.message_user(request, said, messages.SUCCESS if is_done else messages.WARNING)
         return HttpResponseRedirect(self.url("changelist"))
 

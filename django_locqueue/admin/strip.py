@@ -24,6 +24,8 @@ PAGES = (
     "locqueue.limit",
     "locqueue.worker",
     "locqueue.schedule",
+    "locqueue.bulkoperation",
+    "locqueue.activity",
     "locqueue_accesslog.accesslog",
 )
 SHORT_NAMES = {

@@ -1,30 +1,36 @@
-"""The parts of a task list: each shows what one index holds, in its order."""
+"""The parts of a task list: each shows one listing, in its order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django_locqueue.models.task import TaskQuerySet
+from django_locqueue.models.listing import LISTINGS, Listing
 
 
 @dataclass(frozen=True)
 class Tab:
-    """One part of a list.
+    """One part of a list. ``name``: in the address. ``listing``: of ``LISTINGS``.
 
-    ``rows``: what the index holds. ``narrowed``: what of it is shown, if the index does not say; then only its first
-    ``WINDOW`` rows are looked at. ``changes``: names of what can be done to rows here. ``is_live``: the page keeps its
-    rows as they are now.
+    ``changes``: names of what can be done to rows here. ``columns``: other ones than the page's. ``is_live``: the page
+    keeps its rows as they are now.
     """
 
     name: str
+    listing: str
     label: Any
-    rows: Callable[[TaskQuerySet], TaskQuerySet]
-    ordering: tuple[str, ...]
     changes: tuple[str, ...]
     empty: Any
-    narrowed: Callable[[TaskQuerySet], TaskQuerySet] | None = None
-    indexed_by_queue: bool = False
+    columns: tuple[str, ...] = ()
     is_live: bool = False
 
+    @property
+    def kind(self) -> Listing:
+        return LISTINGS[self.listing]
 
-WINDOW = 100_000
+    @property
+    def counted(self) -> Callable[[Any], Any] | None:
+        """What to count for its label; None if only reading rows would tell."""
+        kind = self.kind
+        if kind.narrowed is not None:
+            return None
+        return lambda rows: kind.rows(rows).order_by(*kind.ordering)

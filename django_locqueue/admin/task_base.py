@@ -2,32 +2,34 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db.models import Case, Value, When
+from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import NoReverseMatch, path, reverse
 from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.admin import permissions, task_files
 from django_locqueue.admin.changelist import TaskChangeList
-from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
+from django_locqueue.admin.changes import CHANGES, Change, may
+from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, TabFilter
+from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
+from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
-from django_locqueue.store import get_store
+from django_locqueue.store.selection import Selection
 
+EXPORT = "locqueue.export_data"
 WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
-LARGEST_ID = 2**63 - 1
 
 
 class ReadOnly:
@@ -56,33 +58,71 @@ class TaskPermissions(ReadOnly):
         return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
 
-class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
+class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
     """A list of tasks. A page says what it shows by ``tabs``, and how by ``list_display``."""
 
     tabs: tuple[Tab, ...]
     row_changes: tuple[str, ...] = ()  # which have a button in each row
     introduction: Any = ""
 
-    actions = ("retry", "run", "cancel", "delete")
+    actions = ACTIONS
     change_list_template = "admin/locqueue/task_list.html"
     list_display_links = None
-    list_filter: ClassVar[Any] = (QueueFilter, TabFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (QueueFilter,)
     list_max_show_all = 0
     list_per_page = 50
     paginator = CappedPaginator
     search_fields = ("id",)
-    search_help_text = _("Finds a task by its id.")
+    search_placeholder = _("id, task:name, queue:name")
+    search_help_text = _(
+        "A task’s id, or names that begin with your text: task:send queue:mail worker:web-1 error:OSError. "
+        "A bare word is a task’s name."
+    )
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    # Everything else in the address is refused: conditions on arguments would tell what masking hides.
-    LOOKUPS = frozenset({"queue", "state", "tab", "behind", "workflow"})
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        return lookup in self.LOOKUPS
+        return lookup in PARAMETERS
 
     def current_tab(self, request: Any) -> Tab:
-        return next((tab for tab in self.tabs if tab.name == request.GET.get("tab")), self.tabs[0])
+        return next((tab for tab in self.tabs if tab.name == request.GET.get(TAB)), self.tabs[0])
+
+    def selection(self, request: Any) -> Selection:
+        """Return which tasks the address asks for. Raises ValueError."""
+        query = request.GET.dict()
+        if as_id(query.get(SEARCH, "")):
+            query.pop(SEARCH)  # which leads to the task itself
+        return Selection.from_query(query, listing=self.current_tab(request).listing)
+
+    def further_tabs(self, request: Any) -> list[dict[str, Any]]:
+        """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``."""
+        return []
+
+    def footer(self) -> Any:
+        """Return what stands below the list."""
+        return ""
+
+    def top_line(self) -> Any:
+        """Return what stands above the list."""
+        return ""
+
+    def empty_note(self) -> Any:
+        """Return what is said beside the tab's own words where it has no task."""
+        return ""
+
+    def bulk_url(self, request: Any) -> str | None:
+        """Return where changes to all that match are asked for; None if the person may not make them."""
+        try:
+            url = reverse("admin:locqueue_bulkoperation_new", current_app=self.admin_site.name)
+        except NoReverseMatch:
+            return None
+        return url if permissions.may(request, "locqueue.bulk_task") else None
+
+    def export_url(self, request: Any) -> str | None:
+        if not request.user.has_perm(EXPORT):
+            return None
+        return reverse(f"admin:locqueue_{self.opts.model_name}_export", current_app=self.admin_site.name)
 
     # -- rows
 
@@ -99,14 +139,16 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         if not search_term:
             return queryset, False
-        task_id = as_id(search_term)
-        return (queryset.filter(pk=task_id) if task_id else queryset.none()), False
+        # An id that is some task's leads there before; what else is searched for is part of the selection.
+        return (queryset.none() if as_id(search_term) else queryset), False
 
     def get_list_display(self, request: Any) -> Any:
-        offered = [CHANGES[name] for name in self.row_changes if name in self.current_tab(request).changes]
+        tab = self.current_tab(request)
+        columns = tab.columns or self.list_display
+        offered = [CHANGES[name] for name in self.row_changes if name in tab.changes and name in CHANGES]
         offered = [change for change in offered if may(request, change)]
         if not offered:
-            return self.list_display
+            return columns
 
         # A form cannot stand inside the list's form: each button sends that one to an address of its own.
         back = urlencode({"next": request.get_full_path()})
@@ -123,7 +165,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
                 ),
             )
 
-        return (*self.list_display, buttons)
+        return (*columns, buttons)
 
     def change_url(self, change: Change, task: Task) -> str:
         return reverse(f"admin:locqueue_task_{change.name}", args=[task.pk], current_app=self.admin_site.name)
@@ -136,7 +178,36 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
         return [
             path("", view(self.changelist_view), name=f"locqueue_{name}_changelist"),
             path("<int:task_id>/change/", view(self.to_task_page), name=f"locqueue_{name}_change"),
+            *self.get_file_urls(),
         ]
+
+    def list_url(self, model_name: str) -> str:
+        return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)
+
+    def enqueue_url(self, request: Any) -> str:
+        """Return where a task is added by hand; empty where that is not offered to the person."""
+        if self.opts.model_name not in ("task", "pendingtask") or not permissions.may(request, "locqueue.enqueue_task"):
+            return ""
+        return reverse("admin:locqueue_task_enqueue", current_app=self.admin_site.name)
+
+    def get_file_urls(self) -> list[Any]:
+        """Return the addresses of the same list for other programs."""
+        name = self.opts.model_name
+        view = self.admin_site.admin_view
+        return [
+            path("export/", view(self.export_view), name=f"locqueue_{name}_export"),
+            path("data.json", view(self.data_view), name=f"locqueue_{name}_data"),
+        ]
+
+    def export_view(self, request: Any) -> Any:
+        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+            raise PermissionDenied
+        return task_files.csv_response(self, request)
+
+    def data_view(self, request: Any) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return task_files.json_response(self, request)
 
     def to_task_page(self, request: Any, task_id: int) -> Any:
         """A task has one page, wherever it is listed: it may be in another list by the time one looks."""
@@ -148,7 +219,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
         if request.method == "POST":
             for name in request.POST.getlist("action"):
                 if name in CHANGES and not may(request, CHANGES[name]):
-                    raise PermissionDenied(refusal(CHANGES[name]))
+                    return self.refused(request, CHANGES[name].codename)
             if not all(as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
                 raise BadRequest("What is ticked must be ids of tasks.")
         elif self.has_view_permission(request):
@@ -160,75 +231,14 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, PageMixin):
             {
                 "title": self.opts.verbose_name_plural,
                 "introduction": self.introduction,
+                "enqueue_url": self.enqueue_url(request),
+                "top_line": self.top_line,
+                "footer": self.footer,
+                "empty_note": self.empty_note,
+                "empty_name": self.opts.verbose_name,
+                "is_id": bool(as_id(request.GET.get(SEARCH, ""))),
                 "lq": Strip(request, self.admin_site, self.opts.label_lower),
                 **(extra_context or {}),
-            },
-        )
-
-    # -- changes. What is done to the ticked rows is in the store's hands; the list's queryset is not used.
-
-    @admin.action(description=CHANGES["retry"].label, permissions=["retry"])
-    def retry(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["retry"])
-
-    @admin.action(description=CHANGES["run"].label, permissions=["run"])
-    def run(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["run"])
-
-    @admin.action(description=CHANGES["cancel"].label, permissions=["cancel"])
-    def cancel(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["cancel"])
-
-    @admin.action(description=CHANGES["delete"].label, permissions=["remove"])
-    def delete(self, request: Any, queryset: Any) -> Any:
-        return self.change_ticked(request, CHANGES["delete"])
-
-    def has_retry_permission(self, request: Any) -> bool:
-        return self.offers(request, "retry")
-
-    def has_run_permission(self, request: Any) -> bool:
-        return self.offers(request, "run")
-
-    def has_cancel_permission(self, request: Any) -> bool:
-        return self.offers(request, "cancel")
-
-    def has_remove_permission(self, request: Any) -> bool:
-        return self.offers(request, "delete")
-
-    def offers(self, request: Any, name: str) -> bool:
-        """Whether the change makes sense for what is listed, and the person may make it."""
-        return name in self.current_tab(request).changes and may(request, CHANGES[name])
-
-    def change_ticked(self, request: Any, change: Change) -> Any:
-        ticked = [as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)]
-        ids = sorted({task_id for task_id in ticked if task_id})
-        if change.question and request.POST.get("confirmed") != "yes":
-            return self.confirmation(request, change, ids, request.get_full_path())
-        changed = change.apply(get_store(), ids, asker_of(request))
-        worked = bool(changed.done or changed.asked)
-        said = change.sentences(changed, len(ids))
-        if said:
-            self.message_user(request, said, messages.SUCCESS if worked else messages.WARNING)
-        return None
-
-    def confirmation(self, request: Any, change: Change, ids: list[int], back: str) -> TemplateResponse:
-        """Ask before what cannot be undone, by a page: it needs no script."""
-        examples = Task.objects.filter(pk__in=ids[:10]).only("id", "task_path", "state", "attempt").order_by("id")
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
-            request,
-            "admin/locqueue/confirmation.html",
-            {
-                **self.admin_site.each_context(request),
-                "title": change.question % {"count": len(ids)},
-                "opts": self.opts,
-                "change": change,
-                "ids": ids,
-                "examples": [(self.task_url(task), task) for task in examples],
-                "more": max(0, len(ids) - 10),
-                "back": back,
-                "checkbox_name": ACTION_CHECKBOX_NAME,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
             },
         )
 
@@ -237,17 +247,10 @@ class TaskAdminBase(TaskAdminMixin, ModelAdminBase):
     """The mixin on the project's ModelAdmin."""
 
 
-def as_id(text: str) -> int | None:
-    """Return the id that a person typed, with or without ``#``; None if it is none."""
-    text = text.strip().removeprefix("#").replace(",", "")
-    if not (text.isascii() and text.isdecimal() and len(text) < 20):
-        return None
-    number = int(text)
-    return number if 0 < number <= LARGEST_ID else None
-
-
 def with_worker(rows: Any) -> Any:
     """Join the worker of each running task, and say by the database's clock whether it still answers."""
+    lost = Q(worker__lease_until__lte=DatabaseNow()) | Q(worker__stopped_at__isnull=False)
+    lost |= Q(worker__name__isnull=True, worker_id__isnull=False)  # its row is gone
     return rows.select_related("worker").annotate(
-        worker_is_lost=Case(When(worker__lease_until__lte=DatabaseNow(), then=Value(True)), default=Value(False))
+        worker_is_lost=Case(When(lost, then=Value(True)), default=Value(False))
     )

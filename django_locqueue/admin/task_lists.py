@@ -1,14 +1,42 @@
 """The lists of tasks: what waits, runs, failed, and was tried again."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, ClassVar
 
+from django.db.models import Sum
+from django.db.models.functions import Left
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.admin import moments
+from django_locqueue.admin.columns import LINE_LENGTH
+from django_locqueue.admin.error_pages import by_error_view, by_task_view
+from django_locqueue.admin.filters import (
+    ByHandFilter,
+    DueFilter,
+    ErrorFilter,
+    GroupFilter,
+    PeriodFilter,
+    PriorityFilter,
+    QueueFilter,
+    TaskFilter,
+    WorkerFilter,
+)
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
-from django_locqueue.models import FailedTask, PendingTask, RetriedTask, RunningTask, State, orderings
-from django_locqueue.models.task import TaskQuerySet
+from django_locqueue.models import (
+    ErrorGroup,
+    FailedTask,
+    PendingTask,
+    RetriedTask,
+    RunningTask,
+    TaskStat,
+)
+
+WAITING_CHANGES = ("change_time", "move", "change_priority", "cancel", "delete")
 
 
 @page(PendingTask)
@@ -16,32 +44,35 @@ class PendingTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
             name="ready",
+            listing="ready",
             label=_("Ready"),
-            rows=TaskQuerySet.ready,
-            ordering=orderings.READY,
-            changes=("cancel", "delete"),
+            changes=WAITING_CHANGES,
             empty=_("Nothing is waiting."),
-            indexed_by_queue=True,
         ),
         Tab(
             name="scheduled",
+            listing="scheduled",
             label=_("Scheduled"),
-            rows=TaskQuerySet.scheduled,
-            ordering=orderings.SCHEDULED,
-            changes=("run", "cancel", "delete"),
+            changes=("run", "stop", *WAITING_CHANGES),
             empty=_("Nothing waits for its time."),
         ),
         Tab(
             name="blocked",
+            listing="blocked",
             label=_("Blocked"),
-            rows=TaskQuerySet.limited,
-            ordering=orderings.LIMITED,
-            changes=("cancel", "delete"),
+            changes=WAITING_CHANGES,
             empty=_("Nothing waits for its turn under a limit."),
-            indexed_by_queue=True,
+        ),
+        Tab(
+            name="overdue",
+            listing="overdue",
+            label=_("Overdue"),
+            changes=WAITING_CHANGES,
+            empty=_("Nothing has been ready for more than 5 minutes."),
         ),
     )
-    row_changes = ("run", "cancel")
+    row_changes = ("run", "stop", "cancel")
+    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, PriorityFilter, DueFilter, PeriodFilter)
     list_display = (
         "task_column",
         "queue_column",
@@ -49,7 +80,11 @@ class PendingTaskAdmin(TaskAdminBase):
         "waiting_column",
         "priority_column",
         "attempt_column",
+        "added_by_column",
     )
+
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).annotate(metadata_start=Left("metadata", LINE_LENGTH))
 
 
 @page(RunningTask)
@@ -57,15 +92,15 @@ class RunningTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
             name="running",
+            listing="running",
             label=_("Running"),
-            rows=TaskQuerySet.running,
-            ordering=orderings.RUNNING,
-            changes=("cancel",),
+            changes=("cancel", "put_back"),
             empty=_("Nothing is running right now."),
             is_live=True,
         ),
     )
-    row_changes = ("cancel",)
+    row_changes = ("cancel", "put_back")
+    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter)
     list_display = (
         "task_column",
         "queue_column",
@@ -86,14 +121,29 @@ class FailedTaskAdmin(TaskAdminBase):
     tabs = (
         Tab(
             name="failed",
-            label=_("Failed"),
-            rows=lambda rows: orderings.in_finished_index(rows).filter(state=State.FAILED),
-            ordering=orderings.FINISHED,
-            changes=("retry", "delete"),
+            listing="failed",
+            label=_("List"),
+            changes=("retry", "retry_at", "dismiss", "delete"),
             empty=_("No failed tasks."),
+        ),
+        Tab(
+            name="dismissed",
+            listing="dismissed",
+            label=_("Dismissed"),
+            changes=("retry", "retry_at", "delete"),
+            empty=_("No failed task was dismissed."),
         ),
     )
     row_changes = ("retry",)
+    list_filter: ClassVar[Any] = (
+        ErrorFilter,
+        GroupFilter,
+        TaskFilter,
+        QueueFilter,
+        WorkerFilter,
+        ByHandFilter,
+        PeriodFilter,
+    )
     list_display = (
         "task_column",
         "error_column",
@@ -103,53 +153,96 @@ class FailedTaskAdmin(TaskAdminBase):
         "failed_column",
     )
 
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("errors/", view(self.errors_view), name="locqueue_failedtask_errors"),
+            path("tasks/", view(self.tasks_view), name="locqueue_failedtask_tasks"),
+            *super().get_urls(),
+        ]
+
+    def errors_view(self, request: Any) -> Any:
+        return by_error_view(self, request)
+
+    def tasks_view(self, request: Any) -> Any:
+        return by_task_view(self, request)
+
+    def further_tabs(self, request: Any) -> list[dict[str, Any]]:
+        pages = (("errors", _("By error")), ("tasks", _("By task")))
+        return [
+            {
+                "label": label,
+                "url": reverse(f"admin:locqueue_failedtask_{name}", current_app=self.admin_site.name),
+                "is_current": request.path.endswith(f"/{name}/"),
+                "count": "",
+            }
+            for name, label in pages
+        ]
+
+    def empty_note(self) -> Any:
+        """Return when a task has failed last, though none is left in the list."""
+        last = ErrorGroup.objects.order_by("-last_seen").values_list("last_seen", flat=True).first()
+        return gettext("Last failure %(when)s.") % {"when": moments.distance(last)} if last else ""
+
 
 @page(RetriedTask)
 class RetriedTaskAdmin(TaskAdminBase):
-    introduction = _("Tasks that ran more than once, or wait to be tried again.")
+    introduction = _("Tasks that ran more than once.")
     tabs = (
         Tab(
-            name="all",
-            label=_("All"),
-            rows=TaskQuerySet.retried,
-            ordering=orderings.NEWEST,
-            changes=("retry", "run", "cancel", "delete"),
-            empty=_("Nothing has needed a second try."),
-        ),
-        Tab(
             name="waiting",
+            listing="retrying",
             label=_("Waiting to retry"),
-            rows=TaskQuerySet.scheduled,
-            narrowed=TaskQuerySet.retrying,
-            ordering=orderings.SCHEDULED,
-            changes=("run", "cancel", "delete"),
+            changes=("run", "stop", "change_time", "delete"),
             empty=_("Nothing waits to be tried again."),
         ),
         Tab(
             name="succeeded",
+            listing="succeeded_after_retry",
             label=_("Succeeded after a retry"),
-            rows=TaskQuerySet.retried,
-            narrowed=lambda rows: orderings.with_state(rows, State.SUCCESSFUL),
-            ordering=orderings.NEWEST,
             changes=("delete",),
             empty=_("Nothing has succeeded on a second try."),
         ),
         Tab(
             name="failed",
+            listing="failed_after_retries",
             label=_("Failed after all retries"),
-            rows=TaskQuerySet.retried,
-            narrowed=lambda rows: orderings.with_state(rows, State.FAILED),
-            ordering=orderings.NEWEST,
-            changes=("retry", "delete"),
+            changes=("retry", "retry_at", "delete"),
             empty=_("Nothing has failed for good after a retry."),
         ),
+        Tab(
+            name="by_hand",
+            listing="retried_by_hand",
+            label=_("Retried by hand"),
+            changes=("retry", "retry_at", "run", "stop", "cancel", "delete"),
+            empty=_("Nobody has retried a task by hand."),
+        ),
+        Tab(
+            name="all",
+            listing="retried",
+            label=pgettext_lazy("tasks", "All"),
+            changes=("retry", "retry_at", "run", "stop", "cancel", "delete"),
+            empty=_("Nothing has needed a second try."),
+        ),
     )
-    row_changes = ("retry", "run")
+    row_changes = ("retry", "run", "stop")
+    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter)
     list_display = (
         "task_column",
         "state_column",
-        "attempt_column",
-        "error_column",
+        "tries_column",
+        "last_error_column",
         "next_or_end_column",
+        "retried_by_column",
         "queue_column",
     )
+
+    def top_line(self) -> Any:
+        """Return how much was tried again in the last hour, by the workers' counts and not by the tasks."""
+        since = timezone.now() - timedelta(hours=1)
+        found = TaskStat.objects.filter(seconds=TaskStat.MINUTE, start__gte=since).aggregate(
+            retried=Sum("retried"), failed=Sum("failed")
+        )
+        if not found["retried"]:
+            return ""
+        return gettext("Retries this hour: %(retried)s · %(failed)s failed for good") % found

@@ -1,35 +1,39 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
+import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.contrib import messages
-from django.contrib.admin.models import LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models.functions import Left, Length, Right
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path, re_path, reverse
 from django.utils.html import format_html
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import state_badge
-from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
+from django_locqueue.admin.bare_payloads import COLUMNS, BarePayloads, may_see
+from django_locqueue.admin.changes import CHANGES, RUNS_IT, may
 from django_locqueue.admin.columns import error_name
-from django_locqueue.admin.facts import facts_of, facts_of_others, metadata_of
-from django_locqueue.admin.filters import BehindFilter, QueueFilter, StateFilter, TabFilter, WorkflowFilter
+from django_locqueue.admin.enqueue_form import enqueue_view
+from django_locqueue.admin.estimate import stored_note
+from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
+from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
+from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
+from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
-from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, as_id
-from django_locqueue.models import Schedule, State, Task, Workflow, orderings
+from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_worker
+from django_locqueue.admin.timeline import timeline_of
+from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
-from django_locqueue.store import get_store
 
 LISTS = {
     State.SCHEDULED: "pendingtask",
@@ -39,25 +43,47 @@ LISTS = {
 }
 
 
+class Section(NamedTuple):
+    """A payload on the page of a task. ``url``: of the whole as a file."""
+
+    name: str
+    title: Any
+    payload: Payload
+    drawn: Any
+    url: str
+
+    @property
+    def part(self) -> str:
+        """The id of the element that shows it."""
+        return f"lq-{self.name}"
+
+
+PAYLOADS = (
+    ("arguments", gettext_lazy("Arguments"), draw_call),
+    ("result", gettext_lazy("Result"), draw_payload),
+    ("metadata", gettext_lazy("Metadata"), draw_payload),
+)
+
+
 @page(Task)
-class TaskAdmin(TaskAdminBase):
+class TaskAdmin(BarePayloads, TaskAdminBase):
     tabs = (
         Tab(
             name="all",
+            listing="all",
             label=gettext_lazy("All"),
-            rows=lambda rows: rows,
-            ordering=orderings.NEWEST,
             changes=tuple(CHANGES),
             empty=gettext_lazy("No tasks yet."),
         ),
     )
-    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TabFilter, WorkflowFilter, BehindFilter)
+    list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
     list_display = (
         "task_column",
         "state_column",
         "queue_column",
         "worker_column",
         "added_column",
+        "wait_column",
         "ran_for_column",
         "attempt_column",
     )
@@ -66,12 +92,13 @@ class TaskAdmin(TaskAdminBase):
         workflow_id = as_id(request.GET.get("workflow", ""))
         if workflow_id is None:
             return super().current_tab(request)
-        return replace(
-            self.tabs[0],
-            rows=lambda rows: rows.filter(workflow_id=workflow_id),
-            ordering=orderings.WORKFLOW,
-            empty=gettext_lazy("No task of this workflow is left."),
-        )
+        return replace(self.tabs[0], empty=gettext_lazy("No task of this workflow is left."))
+
+    def footer(self) -> str:
+        return stored_note()
+
+    def empty_note(self) -> Any:
+        return _("None was added in the last 24 hours; choose another time above.") if Task.objects.exists() else ""
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         workflow_id = as_id(request.GET.get("workflow", ""))
@@ -87,8 +114,16 @@ class TaskAdmin(TaskAdminBase):
         view = self.admin_site.admin_view
         return [
             path("", view(self.changelist_view), name="locqueue_task_changelist"),
+            *self.get_file_urls(),
             path("<int:task_id>/change/", view(self.page_view), name="locqueue_task_change"),
             path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
+            path("enqueue/", view(self.enqueue_view), name="locqueue_task_enqueue"),
+            path("<int:task_id>/show/", view(self.show_view), name="locqueue_task_show"),
+            re_path(
+                f"^(?P<task_id>[0-9]{{1,18}})/(?P<what>{'|'.join(COLUMNS)})/$",
+                view(self.download_view),
+                name="locqueue_task_download",
+            ),
             *(
                 path(
                     f"<int:task_id>/{change.name}/",
@@ -100,6 +135,9 @@ class TaskAdmin(TaskAdminBase):
             ),
         ]
 
+    def enqueue_view(self, request: Any) -> Any:
+        return enqueue_view(self, request)
+
     # -- the page
 
     def page_view(self, request: Any, task_id: int) -> Any:
@@ -107,19 +145,25 @@ class TaskAdmin(TaskAdminBase):
             raise PermissionDenied
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
+        return self.page_of(request, task_id)
+
+    def page_of(self, request: Any, task_id: int, *, is_bare: bool = False) -> Any:
+        """Return the page of a task. ``is_bare``: nothing is masked in its payloads."""
         task = one_task(task_id)
         if task is None:
-            text = _("Task #%(id)s does not exist. It may have been deleted.") % {"id": task_id}
-            self.message_user(request, text, messages.WARNING)
+            self.message_user(request, never_was(task_id), messages.WARNING)
             return HttpResponseRedirect(self.list_url("task"))
-        request.current_app = self.admin_site.name
+        site = self.admin_site
+        request.current_app = site.name
         list_name = LISTS.get(State(task.state), "task") if task.state in State.values else "task"
         list_model = Task._meta.apps.get_model("locqueue", list_name)
+        gone = is_gone(task)
+        attempts = attempts_of(task, shown=request.GET.get("attempts", ""))
         return TemplateResponse(
             request,
             "admin/locqueue/task_page.html",
             {
-                **self.admin_site.each_context(request),
+                **site.each_context(request),
                 "title": f"{legible.line(task.name)} #{task.pk}",
                 "opts": self.opts,
                 "task": task,
@@ -128,32 +172,49 @@ class TaskAdmin(TaskAdminBase):
                 "badge": state_badge(task),
                 "list_url": self.list_url(list_name),
                 "list_name": list_model._meta.verbose_name_plural,
-                "history_url": reverse("admin:locqueue_task_history", args=[task.pk], current_app=self.admin_site.name),
+                "history_url": reverse("admin:locqueue_task_history", args=[task.pk], current_app=site.name),
                 "buttons": [
                     (self.change_url(change, task), change.label_for(task), change.name)
                     for change in CHANGES.values()
-                    if change.is_offered(task) and may(request, change)
+                    if change.is_offered(task) and may(request, change) and not (gone and change.name in RUNS_IT)
                 ],
-                "next": request.get_full_path(),
+                "next": self.task_url(task),
+                "is_gone": gone and task.state != State.SUCCESSFUL,
                 "error_class": error_name(task.error_class),
                 "error_message": legible.line(masking.mask_text(task.error_message)),
-                "arguments": Payload(task.arguments_start, task.arguments_size),
-                "arguments_drawn": draw_call(Payload(task.arguments_start, task.arguments_size)),
-                "result": Payload(task.result_start, task.result_size),
-                "result_drawn": draw_payload(Payload(task.result_start, task.result_size)),
-                "metadata": Payload(task.metadata_start, task.metadata_size),
-                "metadata_drawn": draw_payload(Payload(task.metadata_start, task.metadata_size)),
+                "alike": alike(task, site.name),
+                "timeline": timeline_of(task, attempts),
+                "payloads": self.payloads_of(task, is_bare=is_bare),
+                "show_url": self.show_url(request, task),
                 "progress": progress_bar(task),
                 "facts": [
                     *facts_of(task),
                     *self.schedule_of(task),
                     *self.place_of(task),
-                    *facts_of_others(request, self.admin_site, task),
+                    *related_facts(task, site.name),
+                    *facts_of_others(request, site, task),
                 ],
-                "attempts": attempts_of(task, shown=request.GET.get("attempts", "")),
-                "lq": Strip(request, self.admin_site, f"locqueue.{list_name}"),
+                "attempts": attempts,
+                "log": log_of(task),
+                "lq": Strip(request, site, f"locqueue.{list_name}"),
             },
         )
+
+    def payloads_of(self, task: Any, *, is_bare: bool) -> list[Section]:
+        """Return arguments, result and metadata, the latter only if there are any."""
+        found = []
+        for name, title, draw in PAYLOADS:
+            payload = Payload(getattr(task, f"{name}_start"), getattr(task, f"{name}_size"), is_bare)
+            if name != "metadata" or not payload.is_missing:
+                url = reverse("admin:locqueue_task_download", args=[task.pk, name], current_app=self.admin_site.name)
+                found.append(Section(name, title, payload, draw(payload), url))
+        return found
+
+    def show_url(self, request: Any, task: Task) -> str:
+        """Return where hidden values are shown; empty for whom may not see them."""
+        if not may_see(request):
+            return ""
+        return reverse("admin:locqueue_task_show", args=[task.pk], current_app=self.admin_site.name)
 
     def schedule_of(self, task: Any) -> list[tuple[str, Any]]:
         """Return the schedule that enqueued it, if one did."""
@@ -176,46 +237,24 @@ class TaskAdmin(TaskAdminBase):
         link = self.workflow_link(task.workflow_id) if steps else f"#{task.workflow_id}"
         return [(_("Workflow"), format_html("{} ({})", link, place))]
 
-    def list_url(self, model_name: str) -> str:
-        return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)
 
-    # -- changes to one task
-
-    def change_one_view(self, request: Any, task_id: int, change: Change) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        if not may(request, change):
-            raise PermissionDenied(refusal(change))
-        back = self.back_url(request, task_id, change)
-        if change.question and request.POST.get("confirmed") != "yes":
-            return self.confirmation(request, change, [task_id], back)
-        task = Task.objects.only("id", "task_path").filter(pk=task_id).first() or Task(pk=task_id)
-        changed = change.apply(get_store(), [task_id], asker_of(request))
-        if changed.done or changed.asked:
-            self.message_user(request, change.sentences(changed, 1), messages.SUCCESS)
-            logged = change.logged if changed.done else _("Asked to stop.")
-            LogEntry.objects.log_actions(
-                request.user.pk, [task], change.log_flag, change_message=str(logged), single_object=True
-            )
-        else:
-            self.message_user(request, str(change.nothing), messages.WARNING)
-        return HttpResponseRedirect(back)
-
-    def back_url(self, request: Any, task_id: int, change: Change) -> str:
-        """Return where the person came from, if that is a page of this site."""
-        wanted: str = request.GET.get("next", "")
-        page = self.task_url(Task(pk=task_id))
-        is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(
-            wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-        )
-        if not is_ours:
-            wanted = page
-        return self.list_url("task") if change.name == "delete" and wanted.startswith(page) else wanted
+def never_was(task_id: int) -> str:
+    """Say that there is no such task, and after how many days it may have been deleted."""
+    days = kept_days("default", State.SUCCESSFUL)
+    if days is None:
+        return _("Task #%(id)s does not exist. It may have been deleted.") % {"id": task_id}
+    said = ngettext(
+        "Task #%(id)s does not exist. It may have been deleted after %(days)s day.",
+        "Task #%(id)s does not exist. It may have been deleted after %(days)s days.",
+        math.ceil(days),
+    )
+    return said % {"id": task_id, "days": f"{days:g}"}
 
 
 def one_task(task_id: int) -> Any:
     """Return the task with the beginnings of what may be large, or None."""
-    rows = Task.objects.defer(*WIDE_COLUMNS).annotate(
+    rows = with_worker(Task.objects.defer(*WIDE_COLUMNS)).select_related("worker", "error_group")
+    rows = rows.annotate(
         arguments_start=Left("args_kwargs", WHOLE),
         arguments_size=Length("args_kwargs"),
         result_start=Left("return_value", WHOLE),

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy
 from django_locqueue import endings
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
-from django_locqueue.admin.changes import CHANGES, Changed, asker_of, may, refusal
+from django_locqueue.admin.changes import CHANGES, asker_of, may, refusal
+from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.strip import Strip
@@ -23,6 +24,7 @@ from django_locqueue.admin.task_base import TaskPermissions
 from django_locqueue.models import Workflow
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
+from django_locqueue.verbs import Applied
 
 State = Workflow.State
 
@@ -140,7 +142,7 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not may(request, CHANGES["cancel"]):
-            raise PermissionDenied(refusal(CHANGES["cancel"]))
+            raise PermissionDenied(refusal(CHANGES["cancel"].codename))
         workflow = Workflow.objects.defer("plan").filter(pk=workflow_id).first()
         if workflow is None:
             raise Http404
@@ -158,9 +160,11 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
         asker = asker_of(request)
         cancelled, asked = endings.cancel_workflow(get_store(), workflow.pk, asker.reason, by=asker.by)
         if cancelled or asked:
-            said = CHANGES["cancel"].sentences(Changed(cancelled, asked), len(cancelled) + len(asked))
+            said = CHANGES["cancel"].sentences(Applied(cancelled, asked), len(cancelled) + len(asked))
             self.message_user(request, said, messages.SUCCESS)
             self.log_change(request, workflow, str(CHANGES["cancel"].logged))
+            changed = len(cancelled) + len(asked)
+            note(request, "cancel_workflow", target=str(workflow.pk), changed=changed, reason=asker.reason)
         else:
             self.message_user(request, _("Nothing was changed: the workflow has already finished."), messages.WARNING)
         return HttpResponseRedirect(back)

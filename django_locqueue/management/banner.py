@@ -2,14 +2,16 @@
 
 import platform
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import django
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
-from django_locqueue import __version__
+from django_locqueue import __version__, registry
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue
 from django_locqueue.observability.logs import safe, span
@@ -20,6 +22,8 @@ from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.worker import WorkerOptions
 
 POOL_SIZE = 4  # of psycopg's pool, where nothing is said
+MOST_QUEUES = 1000  # that are looked at for one that was meant
+CLOCK_SECONDS = 2.0  # by which clocks may differ before it is told
 OF_ITS_OWN = 3  # connections that a worker's services share, where they can give them back to a pool
 
 
@@ -42,6 +46,8 @@ def lines(store: Store, options: WorkerOptions, processes: int = 1) -> Iterable[
     slots = f"{threads} thread{'' if threads.most == 1 else 's'}"
     yield f"  slots       {slots if processes == 1 else f'{processes} processes × {slots}'}"
     yield f"  waiting     {ready} ready, {scheduled} scheduled"
+    if known := len(registry.definitions()):
+        yield f"  tasks       {known} known; -v 2 lists them"
     yield f"  schedules   {_schedules(store, options)}"
     if options.drain:
         yield "  stop        by itself when nothing is ready and nothing runs"
@@ -64,6 +70,12 @@ def start_line(store: Store, options: WorkerOptions, processes: int = 1) -> str:
     return " ".join(["started", *(f"{key}={value}" for key, value in words.items() if value)])
 
 
+def tasks() -> Iterable[str]:
+    """Say which tasks this process knows, and where each is stored by default."""
+    for path, definition in registry.definitions().items():
+        yield f"  {safe(path)}  queue {safe(definition.queue_name)}, priority {definition.priority}"
+
+
 def most_pooled(connection: Any) -> int | None:
     """Return how many connections the database's pool holds at most, None without a pool."""
     pool = connection.settings_dict["OPTIONS"].get("pool")
@@ -80,9 +92,18 @@ def is_migrated(connection: Any) -> bool:
     return not executor.migration_plan(wanted)
 
 
-def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> Iterable[str]:
+def warnings(store: Store, options: WorkerOptions, *, processes: int = 1, reloads: bool = False) -> Iterable[str]:
     """Each with its cure. ``reloads``: the worker restarts when code changes."""
     connection = connections[store.alias]
+    if connection.vendor == "sqlite" and processes > 1:
+        yield "SQLite has one writer at a time, and several processes wait for each other: give one more --threads."
+    if (seconds := abs((store.now() - timezone.now()).total_seconds())) > CLOCK_SECONDS:
+        yield (
+            f"The clocks of the database and of this machine differ by {span(seconds)}. Tasks start by the database's; "
+            "let both keep time by NTP."
+        )
+    if store.workers.live(DatabaseNow()).filter(name=options.name)[1:2]:  # the first is this one's own row
+        yield f"Another worker is called {safe(options.name)} too: give one of them another --worker-id."
     if not is_migrated(connection):
         yield f"The task queue has database changes that are not applied: {migrate_command(store.alias)}"
     needed = ThreadRange.of(options.threads).most + OF_ITS_OWN
@@ -94,9 +115,12 @@ def warnings(store: Store, options: WorkerOptions, *, reloads: bool = False) -> 
     if settings.DEBUG:
         restarts = ", and the worker restarts when code changes" if reloads else ""
         yield f"DEBUG is on: every query is kept for the length of a task{restarts}."
+    known = set(Queue.objects.using(store.alias).values_list("name", flat=True)[:MOST_QUEUES]) if options.queues else ()
     for name in options.queues:
-        if not Queue.objects.using(store.alias).filter(name=name).exists() and not _has_tasks(store, name):
-            yield f"Queue “{safe(name)}” has no tasks yet."
+        if name not in known and not _has_tasks(store, name):
+            close = get_close_matches(name, known, n=1)
+            meant = f" Did you mean “{safe(close[0])}”?" if close else ""
+            yield f"Queue “{safe(name)}” has no tasks yet.{meant}"
 
 
 def problem(options: WorkerOptions) -> str | None:
@@ -140,9 +164,12 @@ def _waiting(store: Store, options: WorkerOptions) -> Iterable[int]:
 
 
 def _schedules(store: Store, options: WorkerOptions) -> str:
-    rows = {name: store.schedules.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
-    counts = ", ".join(f"{capped_text(count)} {name}" for name, count in capped_counts(rows).items())
-    return counts if options.schedules and not options.drain else f"{counts}; other workers look after them"
+    rows = {"all": store.schedules.order_by("next_at"), "on": store.schedules.filter(enabled=True).order_by("next_at")}
+    every, on = map(capped_text, capped_counts(rows).values())
+    whose = (
+        "this worker adds their tasks" if options.schedules and not options.drain else "other workers add their tasks"
+    )
+    return f"{every} ({on} on), {whose}"
 
 
 def _has_tasks(store: Store, name: str) -> bool:

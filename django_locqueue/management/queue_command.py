@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_locqueue import conf
-from django_locqueue.management import framework_log
+from django_locqueue.management import framework_log, person
 from django_locqueue.store import Store, get_store
 
 
@@ -22,6 +22,10 @@ class QueueCommand(BaseCommand):
         # A project that listens to all loggers, to report errors for instance, hears of it all the same.
         with nullcontext() if logging.getLogger().handlers else framework_log.left_out():
             self.change(get_store(backend), **options)
+
+    def note(self, store: Store, verb: str, **what: Any) -> None:
+        """Write down what the person has changed; ``what``: as ``Store.record_activity`` takes it."""
+        store.record_activity(verb, by=person.name(), source="command", **what)
 
     def change(self, store: Store, **options: Any) -> None:
         raise NotImplementedError

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.policies import legible
 
 REASON_LENGTH = 200
 
@@ -36,4 +37,4 @@ class Activity(models.Model):
         indexes = [models.Index(fields=["user_name", "-id"], name="locqueue_activity_user")]
 
     def __str__(self) -> str:
-        return f"{self.user_name}: {self.verb}"
+        return legible.line(f"{self.user_name}: {self.verb}")

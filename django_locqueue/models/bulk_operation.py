@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from django_locqueue.models.activity import REASON_LENGTH
 from django_locqueue.models.database import QueueManager
@@ -39,10 +40,16 @@ class BulkOperation(models.Model):
     stopped_by = models.CharField(_("stopped by"), max_length=150, default="", blank=True)
     problem = models.CharField(max_length=200, default="", blank=True)  # why it failed
     created_at = MomentField(_("asked for"), default=timezone.now)
-    next_at = MomentField(default=timezone.now)  # when the next batch is due
+    next_at = MomentField(default=timezone.now)  # when a worker may go on: until then another has it, or it rests
+    started_at = MomentField(_("started"), null=True, blank=True)
     finished_at = MomentField(_("finished"), null=True, blank=True)
 
     objects = QueueManager()
+
+    # Problems, as they are stored; pages translate them.
+    NOT_ACTIVE = gettext_noop("The person who asked for it is no longer active.")
+    NOT_PERMITTED = gettext_noop("The person who asked for it may no longer do this.")
+    NOT_POSSIBLE = gettext_noop("It asks for something that this version does not know.")
 
     class Meta:
         verbose_name = _("bulk operation")
@@ -52,3 +59,7 @@ class BulkOperation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} #{self.pk}"
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in (self.State.WAITING, self.State.RUNNING)

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField
+from django_locqueue.policies import legible
 
 FINGERPRINT_LENGTH = 40
 
@@ -32,7 +33,7 @@ class ErrorGroup(models.Model):
         indexes = [models.Index(fields=["-last_seen"], name="locqueue_error_last_seen")]
 
     def __str__(self) -> str:
-        return f"{self.error_class}: {self.message}"
+        return legible.line(f"{self.error_class}: {self.message}")
 
 
 class ErrorCount(models.Model):

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField, NameField
 from django_locqueue.models.task import KEY_LENGTH
+from django_locqueue.policies import legible
 
 
 class Limit(models.Model):
@@ -34,4 +35,4 @@ class Limit(models.Model):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return str(self.key)
+        return legible.line(self.key)

@@ -7,6 +7,7 @@ from django.db.models import F, Lookup, Q, Value
 from django.db.models.functions import Concat
 
 from django_locqueue.models.task import FINISHED as FINISHED_STATES
+from django_locqueue.models.task import State
 
 READY = ("queue_name", "-priority", "run_after", "id")  # within a queue: as workers take them
 SCHEDULED = ("run_after", "id")
@@ -34,6 +35,26 @@ class IsFinished(Lookup):
 def in_finished_index(rows: Any) -> Any:
     """Let the rows be read from the index of finished tasks. They are narrowed to a state by the caller."""
     return rows.filter(IsFinished(F("state"), True))
+
+
+class IsFailed(Lookup):
+    """The condition of the index of kinds of errors.
+
+    Without statistics SQLite would rather go along the index of finished tasks through all that failed: an equality is
+    worth as much to it as any other, unless it is told that this one holds for most rows.
+    """
+
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        sql, params = compiler.compile(self.lhs)
+        found = f"{sql} = '{State.FAILED}'"
+        return f"LIKELY({found})" if connection.vendor == "sqlite" else found, params
+
+
+def in_error_index(rows: Any, group: str) -> Any:
+    """Return the failed tasks of one kind of error, to be read from their index."""
+    return rows.filter(IsFailed(F("state"), True), error_group_id=group, error_group__isnull=False)
 
 
 def with_state(rows: Any, state: str) -> Any:
@@ -65,7 +86,14 @@ def behind(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
     )
 
 
-def not_beyond(ordering: Sequence[str], row: Mapping[str, Any]) -> Q:
-    """Return the condition for the rows that by the first column of ``ordering`` do not come after ``row``."""
-    name = names(ordering)[0]
-    return Q(**{f"{name}__{'gte' if is_descending(ordering) else 'lte'}": row[name]})
+def not_beyond(ordering: Sequence[str], row: Mapping[str, Any], first: Mapping[str, Any] | None = None) -> Q:
+    """Return a condition for the rows from ``first`` to ``row`` at which an index of this ordering stops.
+
+    It goes by the columns that both have in common, and the next one: a few rows more may match.
+    """
+    found = Q()
+    for part, name in zip(ordering, names(ordering), strict=True):
+        if first is None or row[name] != first[name]:
+            return found & Q(**{f"{name}__{'gte' if part.startswith('-') else 'lte'}": row[name]})
+        found &= Q(**{name: row[name]})
+    return found

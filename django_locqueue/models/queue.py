@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import NameField
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.policies import legible
 
 
 class QueueQuerySet(models.QuerySet["Queue"]):
@@ -47,4 +48,4 @@ class Queue(models.Model):
         permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
-        return str(self.name)
+        return legible.line(self.name)

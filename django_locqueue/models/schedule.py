@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField, NameField
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies import legible
 
 
 class Schedule(models.Model):
@@ -46,7 +47,7 @@ class Schedule(models.Model):
         indexes = [models.Index(fields=["enabled", "next_at"], name="locqueue_schedule_due")]
 
     def __str__(self) -> str:
-        return str(self.name)
+        return legible.line(self.name)
 
 
 class ScheduleRun(models.Model):

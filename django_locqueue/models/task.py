@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField, NameField
 from django_locqueue.models.indexes import PartialIndex
+from django_locqueue.policies import legible
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
 PATH_LENGTH = 255
@@ -271,7 +272,7 @@ class Task(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} #{self.pk}"
+        return legible.line(f"{self.name} #{self.pk}")
 
     @property
     def name(self) -> str:

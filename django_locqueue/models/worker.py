@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.policies import legible
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
@@ -57,4 +58,4 @@ class Worker(models.Model):
         indexes = [models.Index(fields=["stopped_at", "lease_until"], name="locqueue_worker_lease")]
 
     def __str__(self) -> str:
-        return self.name
+        return legible.line(self.name)

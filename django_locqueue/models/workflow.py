@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.policies import legible
 from django_locqueue.policies.stored_step import StoredStep
 
 
@@ -47,7 +48,7 @@ class Workflow(models.Model):
         indexes = [models.Index(fields=["state", "finished_at", "id"], name="locqueue_workflow_finished")]
 
     def __str__(self) -> str:
-        return f"{self.name} #{self.pk}"
+        return legible.line(f"{self.name} #{self.pk}")
 
     @property
     def stored_steps(self) -> list[StoredStep]:

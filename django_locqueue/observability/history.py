@@ -142,6 +142,15 @@ def history(period: str, queue: str = "", *, now: datetime | None = None) -> His
     )
 
 
+def recent(period: str, *, now: datetime, database: str) -> tuple[Mapping[str, Numbers], float]:
+    """Return what ended in a period by queue, and how many minutes that is of. One statement."""
+    chosen = PERIODS[period]
+    first = clock.floor(now - timedelta(seconds=chosen.seconds - chosen.bar_seconds), chosen.bar_seconds)
+    rows = TaskStat.objects.using(database).filter(seconds=chosen.row_seconds, start__gte=first, start__lte=now)
+    queues = {name: numbers for (name,), numbers in _summed(rows, "queue_name")}
+    return queues, (now - first).total_seconds() / 60
+
+
 def failures(fingerprints: Sequence[str], *, now: datetime | None = None) -> dict[str, Failures]:
     """Return how often these kinds of failures were met of late; of all, also those that were not. One statement."""
     now = get_store().now() if now is None else clock.storable(now)

@@ -50,7 +50,7 @@ def mask(value: Any) -> Any:
             container[key] = list(item)
             todo.extend((container[key], position) for position in range(len(item)))
         elif isinstance(item, str):
-            container[key] = _mask_shapes(item)
+            container[key] = mask_text(item)
     return holder[0]
 
 

@@ -4,11 +4,14 @@ that are still in one at that moment, and says which."""
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
+from django_locqueue import clock
 from django_locqueue.models import FINISHED, WAITING, State, Workflow, turn
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
@@ -20,24 +23,46 @@ from django_locqueue.store.steps import Member
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
 LOOKS = 3  # for free locks, before a conflict is an error
+NO_MORE: Mapping[str, Any] = MappingProxyType({})
 _LOCKS_AGAIN = Q(unique_until__in=(STARTED, UNTIL_FINISHED))  # a window is counted from when it was enqueued
 
 
 class Controlling(Recovering):
     @repeated
     def requeue(
-        self, ids: Sequence[int], *, states: Sequence[State] = UNSUCCESSFUL, now: datetime | None = None
+        self,
+        ids: Sequence[int],
+        *,
+        states: Sequence[State] = UNSUCCESSFUL,
+        run_after: datetime | None = None,
+        attempts: int = 1,
+        by: str = "",
+        now: datetime | None = None,
     ) -> list[int]:
-        """Put those tasks back that ended in one of ``states``, with one more attempt. Return the ids that changed.
+        """Put those tasks back that ended in one of ``states``. Return the ids that changed.
 
+        ``attempts``: how many more each has at least. ``run_after``: None: now. ``by``: the person who asks for it.
         One that was unique holds its lock again. Where another task has it, the one that was to be put back stays.
         """
+        changes = {**self._waits_until(run_after, now), "max_attempts": _more_attempts(attempts)}
+        if by:
+            changes["retried_by"] = shortened(by, 150)
         for _ in range(LOOKS):
             with suppress(IntegrityError):  # another took such a lock between our look and our write
-                return self._requeue(ids, states, now)
-        return self._requeue(ids, states, now)
+                return self._requeue(ids, states, changes, now)
+        return self._requeue(ids, states, changes, now)
 
-    def _requeue(self, ids: Sequence[int], states: Sequence[State], now: datetime | None) -> list[int]:
+    def _waits_until(self, run_after: datetime | None, now: datetime | None) -> dict[str, Any]:
+        """Return the changes of tasks that wait for a time, or for nothing but their turn."""
+        if run_after is None:
+            return {"state": turn(), "run_after": self.time(now)}
+        run_after = clock.storable(run_after)
+        is_to_come = run_after > (self.now() if now is None else clock.storable(now))
+        return {"state": State.SCHEDULED if is_to_come else turn(), "run_after": run_after}
+
+    def _requeue(
+        self, ids: Sequence[int], states: Sequence[State], changes: Mapping[str, Any], now: datetime | None
+    ) -> list[int]:
         with self.transaction():
             members, workflows = self._locked_workflows_of(ids)
             if workflows:
@@ -46,11 +71,10 @@ class Controlling(Recovering):
             found = self._with_free_locks(list(before))
             if found:
                 self.tasks.filter(pk__in=found).update(
-                    state=turn(),
-                    run_after=self.time(now),
+                    **changes,
                     finished_at=None,
                     crashes=0,
-                    max_attempts=Greatest(F("max_attempts"), Least(F("attempt"), Value(MOST_COUNTED - 1)) + 1),
+                    dismissed=False,
                     cancel_requested=False,
                     cancel_reason="",
                     return_value=None,
@@ -81,17 +105,27 @@ class Controlling(Recovering):
 
     @repeated
     def cancel(
-        self, ids: Sequence[int], reason: str = "", *, by: str = "", now: datetime | None = None
+        self,
+        ids: Sequence[int],
+        reason: str = "",
+        *,
+        by: str = "",
+        only_retrying: bool = False,
+        now: datetime | None = None,
     ) -> tuple[list[int], list[int]]:
         """Cancel waiting tasks at once and ask running ones to stop. Return the ids of both.
 
-        Sends no signal: ``endings.cancel`` does.
+        ``only_retrying``: only those that failed before and wait for their next try. Sends no signal:
+        ``endings.cancel`` does.
         """
         reason = reason_given(reason, by)
         with self.transaction():
             members, workflows = self._locked_workflows_of(ids)
             # One lock over both, or a task that is given back between the two steps is in neither.
-            states = self._locked_states(ids, (*WAITING, State.RUNNING))
+            if only_retrying:
+                states = self._locked_states(ids, (State.SCHEDULED,), attempt__gte=1)
+            else:
+                states = self._locked_states(ids, (*WAITING, State.RUNNING))
             waiting = [pk for pk, state in states.items() if state != State.RUNNING]
             running = [pk for pk, state in states.items() if state == State.RUNNING]
             if waiting:
@@ -113,18 +147,32 @@ class Controlling(Recovering):
             self._count_cancelled(workflows, members, [pk for pk in found if states[pk] in WAITING], None)
             return found
 
-    def _change(self, ids: Sequence[int], states: Sequence[State], **changes: object) -> list[int]:
-        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between."""
+    def _change(
+        self, ids: Sequence[int], states: Sequence[State], where: Mapping[str, Any] = NO_MORE, **changes: object
+    ) -> list[int]:
+        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between.
+
+        ``where``: further conditions.
+        """
         with self.transaction():
-            found = list(self._locked_states(ids, states))
+            found = list(self._locked_states(ids, states, **where))
             if found:
                 self.tasks.filter(pk__in=found).update(**changes)
             return found
 
-    def _locked_states(self, ids: Sequence[int], states: Sequence[State]) -> dict[int, str]:
-        """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each."""
-        chosen = self.by_key(ids, *states).order_by("id").select_for_update()
+    def _locked_states(self, ids: Sequence[int], states: Sequence[State], **more: Any) -> dict[int, str]:
+        """Lock the tasks that are in one of ``states`` until the transaction ends; return the state of each.
+
+        ``more``: further conditions.
+        """
+        chosen = self.by_key(ids, *states).filter(**more).order_by("id").select_for_update()
         return dict(chosen.values_list("pk", "state"))
+
+
+def _more_attempts(attempts: int) -> Greatest:
+    """Return the most attempts of a task that gets so many more."""
+    tried = Least(F("attempt"), Value(MOST_COUNTED - attempts))
+    return Greatest(F("max_attempts"), tried + attempts)
 
 
 def reason_given(reason: str, by: str) -> str:

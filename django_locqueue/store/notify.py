@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from django_locqueue import conf
-from django_locqueue.models import STARTABLE, State
+from django_locqueue.models import STARTABLE, BulkOperation, State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.policies.unique import DEBOUNCE, REPLACE
 from django_locqueue.store.recover import SOON_SECONDS, Rescued
@@ -31,7 +31,8 @@ LISTENER = "locqueue listener"  # application_name of the connections that liste
 # commits (four threads enqueued 7,100 tasks/s, with it 4,000). So it is a statement of its own after the commit, and
 # not more often than this for each queue; who was told looks twice, the second time when this time is over.
 WINDOW_SECONDS = 0.01
-LOOK_SECONDS = 1.0  # how often it is asked whether anybody listens; nothing is sent to nobody
+LOOK_SECONDS = 1.0  # how often it is asked whether anybody still listens
+SILENT_SECONDS = 0.1  # nothing is sent to nobody; for so long a worker that has begun to listen is not told
 FAILED_SECONDS = 60.0  # nothing is sent after a failure
 MOST_NAMES = 1000  # queues whose windows are remembered
 
@@ -100,6 +101,18 @@ class Notifying(Store):
 
     def run_now(self, ids: Sequence[int], **options: Any) -> list[int]:
         return self._tell_any(super().run_now(ids, **options))
+
+    def change_time(self, ids: Sequence[int], run_after: datetime, **options: Any) -> list[int]:
+        return self._tell_any(super().change_time(ids, run_after, **options))
+
+    def move(self, ids: Sequence[int], queue_name: str) -> list[int]:
+        return self._tell_any(super().move(ids, queue_name))
+
+    def put_back(self, ids: Sequence[int], **options: Any) -> list[Rescued]:
+        return self._tell_any(super().put_back(ids, **options))
+
+    def add_bulk(self, *args: Any, **options: Any) -> BulkOperation:
+        return self._tell_any(super().add_bulk(*args, **options))
 
     def resume(self, queue_name: str, **options: Any) -> bool:
         return self._tell_any(super().resume(queue_name, **options))
@@ -180,7 +193,7 @@ class Notifier:
             else:
                 self._look_at = now + LOOK_SECONDS
                 if not self.store.fetch(_NOTIFY_AND_LOOK, [CHANNEL, LISTENER, wanted])[0][1]:
-                    self._silent_until = now + LOOK_SECONDS
+                    self._silent_until = self._look_at = now + SILENT_SECONDS
         except Exception as error:
             self._silent_until = now + FAILED_SECONDS
             logger.warning("Workers could not be told of new tasks; they find them by polling. %s", error)

@@ -86,6 +86,15 @@ class Recovering(FreeingItems, Stepping):
         )
 
     @repeated
+    def ask_worker_to_stop(self, worker_id: int) -> bool:
+        """Let a worker read with its next heartbeat that it shall leave. False: it has stopped, or was asked before."""
+        live = self.workers.filter(pk=worker_id, stopped_at=None, stopping=False, stop_requested=False)
+        return bool(live.update(stop_requested=True))
+
+    def is_asked_to_stop(self, worker_id: int) -> bool:
+        return self.workers.filter(pk=worker_id, stop_requested=True).exists()
+
+    @repeated
     def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
         self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
 
@@ -267,6 +276,13 @@ class Recovering(FreeingItems, Stepping):
             return 0.0
         return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
 
+    def outlived(self, state: str, days: float, *, now: datetime | None = None) -> TaskQuerySet:
+        """Return the tasks that ended so more than ``days`` days ago, and that nothing waits for, the oldest first."""
+        old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
+        # A result may still be needed by the next step.
+        goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
+        return old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
+
     @repeated
     def prune(self, retention: Mapping[str, float | None], *, limit: int = BATCH, now: datetime | None = None) -> int:
         """Delete finished tasks older than ``retention`` days of their state, at most ``limit`` of each.
@@ -277,10 +293,7 @@ class Recovering(FreeingItems, Stepping):
         for state, days in retention.items():
             if days is None:
                 continue
-            old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
-            # A result may still be needed by the next step.
-            goes_on = Exists(self.workflows.filter(pk=OuterRef("workflow_id"), finished_at=None))
-            old = old.filter(Q(workflow_id=None) | ~goes_on).order_by("finished_at", "id")
+            old = self.outlived(state, days, now=now)
             # Chosen by a read, which locks no part of the index where others write, nor opens a transaction for each
             # idle worker's look; then locked by their keys.
             if ids := list(old.values_list("pk", flat=True)[:limit]):

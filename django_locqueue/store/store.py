@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from django_locqueue.models import State
-from django_locqueue.store.activities import Recording
 from django_locqueue.store.aside import SettingAside
+from django_locqueue.store.bulk import Bulk
 from django_locqueue.store.limits import Limiting
 from django_locqueue.store.pending import CountingPending
+from django_locqueue.store.rearrange import Rearranging
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
 from django_locqueue.store.unique import UniqueEnqueuing
@@ -16,7 +17,17 @@ from django_locqueue.store.values import Key
 from django_locqueue.store.workflows import Workflows
 
 
-class Store(UniqueEnqueuing, ItemEnqueuing, CountingPending, Limiting, SettingAside, Workflows, Scheduling, Recording):
+class Store(
+    UniqueEnqueuing,
+    ItemEnqueuing,
+    CountingPending,
+    Limiting,
+    SettingAside,
+    Workflows,
+    Rearranging,
+    Scheduling,
+    Bulk,
+):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
     def give_up_worker(

@@ -6,8 +6,10 @@ import django
 from django import template
 from django.utils.html import format_html
 
-from django_locqueue.admin import badges, live, moments
 from django_locqueue.policies import legible
+
+# Nothing of our admin is imported here: Django loads all tags with the first template, and django-unfold renders one
+# while it is imported. Our pages, which are made of its classes, would come too early.
 
 register = template.Library()
 
@@ -34,11 +36,15 @@ def lq_line(text: Any) -> str:
 
 @register.filter
 def lq_moment(moment: Any) -> Any:
+    from django_locqueue.admin import moments
+
     return moments.time_tag(moment)
 
 
 @register.filter
 def lq_state(task: Any) -> Any:
+    from django_locqueue.admin import badges
+
     return badges.state_badge(task)
 
 
@@ -59,4 +65,6 @@ class RegionNode(template.Node):
         self.nodelist = nodelist
 
     def render(self, context: Any) -> Any:
+        from django_locqueue.admin import live
+
         return live.region(context.request, self.name.resolve(context), self.nodelist.render(context))

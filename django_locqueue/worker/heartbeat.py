@@ -18,19 +18,26 @@ MOST_OF_THE_LEASE = 0.8
 class Heartbeat(Service):
     """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
 
-    ``on_beat()`` is called after each beat that the database has taken, the registration too.
+    ``on_beat()`` is called after each beat that the database has taken, the registration too; ``on_dismissal()`` when a
+    person has asked this worker to stop.
     """
 
     name = "heartbeat"
 
     def __init__(
-        self, store: Store, pool: Pool, register: Callable[[], WorkerRow], on_beat: Callable[[], None] = lambda: None
+        self,
+        store: Store,
+        pool: Pool,
+        register: Callable[[], WorkerRow],
+        on_beat: Callable[[], None] = lambda: None,
+        on_dismissal: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.store = store
         self.pool = pool
         self.register = register
         self.on_beat = on_beat
+        self.on_dismissal = on_dismissal
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
@@ -68,6 +75,8 @@ class Heartbeat(Service):
                 self._steady_since = beat
             self._last_beat = beat
             self.on_beat()
+            if not self.stopping and self.store.is_asked_to_stop(self.row.pk):
+                self.on_dismissal()
         else:
             # Silent for too long: others have taken its tasks.
             self.pool.ask_to_stop(StopReason.LEASE_LOST)

@@ -18,6 +18,7 @@ from django_locqueue.store import Key
 _number = struct.Struct("<q")
 _entry = struct.Struct("<qq")  # a task's id and the number of its claim
 NOTHING: Key = (0, 0)
+REPLACED, DISMISSED = 1, 2
 MOST_THREADS = 512  # of one process
 MOST_ASYNC = 10_000  # tasks on its event loop
 MOST_MEMBERS = 100_000  # of chunks that run, beside the first of each; what finds no place here is not charged
@@ -44,7 +45,7 @@ class SlotTable:
 
     ``worker_id``: the process's worker row. ``parent``: the pid of the supervisor that reads it. ``pulse`` grows while
     Python code can run in the process, and is 0 before and after its service; ``beats`` grows with each heartbeat;
-    ``retiring``: it leaves to be replaced.
+    ``retiring``: why it leaves, 0 if it does not, ``REPLACED`` to be, or ``DISMISSED`` for good.
     """
 
     SIZE = _ENDED + _entry.size * MOST_ENDED

@@ -22,7 +22,7 @@ from django_locqueue.service import describe
 from django_locqueue.store import Key, Store
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.shutdown import within
-from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
 
 logger = logging.getLogger("django_locqueue.worker")
 
@@ -77,6 +77,12 @@ class Supervisor:
         self.received.append(number)
         for child in self.children:
             child.start_at = None
+            if child.process is not None:
+                child.process.send_signal(number)
+
+    def tell(self, number: int) -> None:
+        """Send every child another signal. Called by a signal handler."""
+        for child in self.children:
             if child.process is not None:
                 child.process.send_signal(number)
 
@@ -143,12 +149,16 @@ class Supervisor:
         child.process = None
         # Not one that ended with a code in the midst of its service: a task may have called os._exit.
         left_by_itself = code >= 0 and not child.table.pulse and not child.table.running()
-        retired = code == 0 and bool(child.table.retiring)
+        retired = code == 0 and child.table.retiring == REPLACED
+        dismissed = code == 0 and child.table.retiring == DISMISSED
         within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
         if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
             told = len(self.received) == 1 and -code in self.received
             return 0 if told else code if code >= 0 else 128 - code
+        if dismissed:
+            logger.info("A worker process has left as a person has asked it to; none takes its place.")
+            return 0
         if retired:
             child.start_at = time.monotonic()
             logger.info("A worker process has left; another takes its place.")

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,7 @@ from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.bulk import BulkWork
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
@@ -36,7 +37,7 @@ from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.quota import UNLIMITED, Quota
 from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
-from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
 from django_locqueue.worker.telling import tell
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.watchdog import Watchdog
@@ -62,6 +63,7 @@ class WorkerOptions:
     queues: Collection[str] = ()
     exclude_queues: Collection[str] = ()
     drain: bool = False  # leave when nothing is ready and nothing runs
+    until_empty: bool = False  # and nothing is scheduled either
     quota: Quota = UNLIMITED
     heartbeat_file: HeartbeatFile | None = None
     schedules: bool = True  # whether it also enqueues what schedules ask for
@@ -108,11 +110,11 @@ class Worker:
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
-        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat)
+        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat, self._on_dismissal)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
-            owner=lambda: self.heartbeat.owner,
+            owner=lambda: None if self.is_quiet else self.heartbeat.owner,
             give_back=self.acker.put,
             ending=self.acker.ending,
             is_suspect=self.executor.is_suspect,
@@ -125,6 +127,7 @@ class Worker:
         self.scheduler: Scheduler | None = None
         if options.schedules and not options.drain:
             self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
+        self.bulk = BulkWork(self.store)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -142,18 +145,25 @@ class Worker:
         self._stop_requests: list[float] = []
         self.finished = threading.Event()
         self._bell = bell or Bell()
+        self.is_quiet = False  # it lives, and takes no more tasks
+        self.each_look: Callable[[], None] = lambda: None  # called by the main thread, once a second and when it rings
         self.is_stuck = False  # tasks still ran when it left; their threads end only with the process
 
     @property
     def services(self) -> tuple[Service, ...]:
         before_tasks = (self.watchdog, self.acker, self.announcer, self.heartbeat)
-        always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance)
+        always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance, self.bulk)
         return (*always, *(each for each in (self.scheduler, self.listener) if each is not None))
 
     def request_stop(self) -> None:
         """Stop gracefully; a second call stops at once."""
         self._stop_requests.append(time.monotonic())
         self._bell.ring()
+
+    def quiet(self) -> None:
+        """Take no more tasks, and live on: whoever deploys will stop it when it is idle."""
+        self.is_quiet = self.heartbeat.stopping = True
+        self.heartbeat.wake()
 
     @property
     def is_stopping(self) -> bool:
@@ -187,6 +197,7 @@ class Worker:
         while not self.is_stopping:
             self._bell.wait(0.05 if self.options.drain else min(LOOK_SECONDS, self.heartbeat.lease / 10))
             self.pool.watch()
+            self.each_look()
             dead = [service.name for service in self.services if not service.is_alive]
             if self.options.table is not None and os.getppid() != self.options.table.parent:
                 logger.warning("Leaving, because the supervisor is gone.")
@@ -214,7 +225,7 @@ class Worker:
     def _retire(self) -> bool:
         """Let a supervisor start another in our place at once."""
         if self.options.table is not None:
-            self.options.table.retiring = 1
+            self.options.table.retiring = REPLACED
         return True
 
     def _leave_stuck(self) -> bool:
@@ -246,6 +257,8 @@ class Worker:
         if due is not None and due <= SUSPECT_SECONDS:
             self.maintenance.wake()  # overdue and not promoted yet, or put off by the dispatcher for a moment
             return False
+        if due is not None and self.options.until_empty:
+            return False
         # Asked again: what it has claimed meanwhile we have not seen waiting.
         is_idle = self.dispatcher.found_nothing and not self.pool.busy
         return not ready and is_idle and (turn is None or turn > LONGEST_TURN_SECONDS)
@@ -263,7 +276,7 @@ class Worker:
         grace_end = time.monotonic() + self.options.grace_seconds
         self.heartbeat.stopping = True
         self.heartbeat.wake()
-        for helper in (self.listener, self.scheduler, self.dispatcher.scout):
+        for helper in (self.listener, self.scheduler, self.dispatcher.scout, self.bulk):
             if helper is not None:
                 helper.stop(0)
         self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
@@ -279,7 +292,14 @@ class Worker:
         patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
         end = time.monotonic() + patience
         scheduler = () if self.scheduler is None else (self.scheduler,)
-        ending: tuple[Service, ...] = (*scheduler, self.dispatcher, self.maintenance, self.heartbeat, self.acker)
+        ending: tuple[Service, ...] = (
+            *scheduler,
+            self.dispatcher,
+            self.maintenance,
+            self.bulk,
+            self.heartbeat,
+            self.acker,
+        )
         for service in ending:
             service.stop(0)
         for service in ending:
@@ -335,9 +355,16 @@ class Worker:
         if self.options.heartbeat_file is not None:
             self.options.heartbeat_file.touch()
 
+    def _on_dismissal(self) -> None:
+        logger.info("Leaving, because a person has asked this worker to stop.")
+        if self.options.table is not None:
+            self.options.table.retiring = DISMISSED
+        self.request_stop()
+
     def _each_second(self) -> None:
         self.heartbeat.look_for_cancelled()
         self.reporter.save()
+        self.bulk.look()
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
@@ -361,6 +388,7 @@ class Worker:
 
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
+            self.bulk.hear()
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
         elif queue_name.startswith(LIMITED):

@@ -13,7 +13,7 @@ from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
-from django_locqueue.accesslog.raw_hit import RawHit
+from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.accesslog.visit import Visit
 from tests.accesslog.server import Server
@@ -40,8 +40,8 @@ class HitList(list[Hit]):
         super().__init__()
         self.counts = Counts()
 
-    def record(self, raw: RawHit) -> None:
-        self.append(raw.clean())
+    def record(self, raw: Captured) -> None:
+        self.append(RawHit._make(raw).clean())
 
     def record_now(self, raw: RawHit) -> None:
         self.append(raw.clean())

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 
 from django_locqueue.accesslog import access_log, middleware
 from django_locqueue.accesslog.decorators import ATTRIBUTE, Marks
+from django_locqueue.accesslog.raw_hit import RawHit
 from tests.accesslog.conftest import HitList
 from tests.accesslog.urls import page
 
@@ -39,7 +40,7 @@ def test_the_recorder_is_told_that_a_view_is_sensitive(hits, monkeypatch):
 
     class Seeing(HitList):
         def record(self, raw):
-            seen.append(raw.sensitive)
+            seen.append(RawHit._make(raw).sensitive)
 
     monkeypatch.setattr(middleware, "recorder", Seeing())
     for path in ("/secret/", "/page/"):

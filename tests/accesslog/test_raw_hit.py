@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.middleware import AccessLogMiddleware
+from django_locqueue.accesslog.raw_hit import RawHit
 from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.models import Task
 from django_locqueue.policies import payload
@@ -150,4 +151,4 @@ def test_cleaning_asks_no_settings(configure, recorder):
     request = RequestFactory().get("/page/", headers={"X-Forwarded-For": "49.65.250.135"})
     AccessLogMiddleware(lambda request: HttpResponse())(request)
     configure(TRUSTED_PROXIES=[])
-    assert recorder._hits[0].clean().ip == "49.65.250.135"
+    assert RawHit._make(recorder._hits[0]).clean().ip == "49.65.250.135"

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
+from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
-PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow")
+PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
 
 
 @pytest.fixture
@@ -92,6 +92,8 @@ def one_of_each(make_task: Callable[..., Task], worker: Worker) -> dict[str, Tas
         error_message="disk full",
         traceback="Traceback (most recent call last):\nOSError: disk full\n",
     )
+    operation = {"verb": "retry", "selection": {"listing": "failed"}, "upper_id": 9, "most": 9, "matched": 1}
+    BulkOperation.objects.create(user_name="alice", reason="SMTP is back", **operation)
     for name, columns in SCHEDULES.items():
         last = {"last_at": timezone.now(), "last_task_id": tasks["successful"].pk}
         schedule = Schedule.objects.create(name=name, task_path="tests.tasks.add", timezone="UTC", **columns | last)
@@ -129,10 +131,14 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
         list_url("task", "?state=failed"),
         list_url("task", "?q=nothing"),
     ]
-    urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("waiting", "succeeded", "failed")]
+    urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("succeeded", "failed", "by_hand", "all")]
+    urls += [list_url("pendingtask", "?tab=overdue"), list_url("failedtask", "?tab=dismissed")]
+    urls += [list_url("failedtask", "errors/"), list_url("failedtask", "tasks/"), list_url("failedtask", "?last=1h")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
     urls += [list_url("limit"), list_url("workflow")]
+    urls += [list_url("bulkoperation"), list_url("bulkoperation", "new/?listing=failed&verb=retry")]
+    urls += [list_url("bulkoperation", f"{operation.pk}/change/") for operation in BulkOperation.objects.all()]
     for workflow in Workflow.objects.all():
         urls += [list_url("workflow", f"{workflow.pk}/change/"), list_url("task", f"?workflow={workflow.pk}")]
     return urls + [task_url(task) for task in tasks.values()]

@@ -41,30 +41,35 @@ def test_a_running_one_keeps_them_until_it_has_stopped(root: Client, make_task: 
     assert "by root: wrong month It is interrupted if it does not stop by itself." in page(root, task_url(task))
 
 
-def test_cancel_asks_why_and_delete_does_not(root: Client, make_task: Make) -> None:
-    task = make_task("ready")
-    assert 'name="reason"' in root.post(task_url(task, "cancel")).content.decode()
-    assert 'name="reason"' not in root.post(task_url(task, "delete")).content.decode()
+@pytest.mark.parametrize("name", ["cancel", "delete"])
+def test_what_asks_also_asks_why(name: str, root: Client, make_task: Make) -> None:
+    assert 'name="reason"' in root.post(task_url(make_task("ready"), name)).content.decode()
 
 
 # -- run again
 
 
-def test_a_successful_task_runs_again_after_a_question(root: Client, make_task: Make) -> None:
-    task = make_task("successful", return_value=1)
-    assert "Run 1 task again that has succeeded?" in root.post(task_url(task, "again")).content.decode()
-    assert Task.objects.get(pk=task.pk).state == "successful"
-    body = root.post(task_url(task, "again"), {"confirmed": "yes"}, follow=True).content.decode()
-    assert "1 task runs again." in body
-    assert Task.objects.values_list("state", "return_value").get(pk=task.pk) == ("ready", None)
+@pytest.mark.parametrize("state", ["failed", "cancelled", "successful"])
+def test_a_task_that_has_ended_runs_again_as_another_after_a_question(
+    state: str, root: Client, make_task: Make
+) -> None:
+    task = make_task(state, task_path="tests.tasks.add", return_value=1)
+    assert "Run 1 task again?" in root.post(task_url(task, "again")).content.decode()
+    assert Task.objects.count() == 1
+    root.post(task_url(task, "again"), {"confirmed": "yes"})
+    assert list(Task.objects.order_by("pk").values_list("state", "return_value")) == [(state, 1), ("ready", None)]
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "running", "ready"])
-def test_only_a_successful_one_does(state: str, root: Client, make_task: Make) -> None:
-    task = make_task(state)
-    body = root.post(task_url(task, "again"), {"confirmed": "yes"}, follow=True).content.decode()
-    assert "Nothing was changed: the task has not succeeded, or no longer." in body
-    assert Task.objects.get(pk=task.pk).state == state
+@pytest.mark.parametrize("state", ["running", "ready"])
+def test_one_that_has_not_ended_does_not(state: str, root: Client, make_task: Make) -> None:
+    task = make_task(state, task_path="tests.tasks.add")
+    root.post(task_url(task, "again"), {"confirmed": "yes"})
+    assert Task.objects.get().state == state
+
+
+def test_one_whose_function_is_gone_does_not(root: Client, make_task: Make) -> None:
+    body = root.post(task_url(make_task("failed"), "again"), {"confirmed": "yes"}, follow=True).content.decode()
+    assert "Nothing was added: the task has not ended, its function is gone" in body
 
 
 def test_it_asks_for_the_permission_to_retry(person: Any, make_task: Make) -> None:
@@ -174,4 +179,3 @@ def test_what_runs_is_kept_as_it_is_now_and_nothing_else(root: Client, make_task
         assert re.search(r'<script src="[^"]*locqueue/locqueue\.js" defer>', body)
     for url in (list_url("failedtask"), list_url("task"), task_url(ended)):
         assert "data-lq-live" not in page(root, url)
-        assert "locqueue.js" not in page(root, url)

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.models import Queue, Task, TaskAttempt, Worker
+from django_locqueue.models import Activity, Queue, Task, TaskAttempt, Worker
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
 INLINE = re.compile(r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE)
@@ -55,7 +55,7 @@ def test_the_strip_shows_only_what_one_may_see(person: Callable[..., Client]) ->
         ("pendingtask/?tab=nonsense", {"ready"}),
         ("runningtask/", {"running"}),
         ("failedtask/", {"failed"}),
-        ("retriedtask/", {"retried", "retrying"}),
+        ("retriedtask/?tab=all", {"retried", "retrying"}),
         ("retriedtask/?tab=waiting", {"retrying"}),
         ("retriedtask/?tab=succeeded", {"retried"}),
         ("retriedtask/?tab=failed", set()),
@@ -77,7 +77,7 @@ def test_all_tasks_are_all_tasks(root: Client, one_of_each: dict[str, Task]) -> 
         ("pendingtask/", "Nothing is waiting."),
         ("runningtask/", "Nothing is running right now."),
         ("failedtask/", "No failed tasks."),
-        ("retriedtask/", "Nothing has needed a second try."),
+        ("retriedtask/", "Nothing waits to be tried again."),
         ("task/", "No tasks yet."),
         ("task/?state=failed", "No task matches."),
         ("worker/", "No worker has ever started"),
@@ -215,7 +215,8 @@ class TestWorkers:
     @pytest.mark.parametrize(
         ("fields", "word"),
         [
-            ({}, "Live"),
+            ({}, "Idle"),
+            ({"stop_requested": True}, "Stopping"),
             ({"stopping": True}, "Stopping"),
             ({"stopped_at": "2026-01-01T00:00Z"}, "Stopped"),
             ({"lease_until": "2026-01-01T00:00Z"}, "Lost"),
@@ -228,7 +229,33 @@ class TestWorkers:
     def test_it_says_how_many_tasks_it_runs(self, root: Client, worker: Worker, make_task: Any) -> None:
         make_task("running", worker=worker)
         make_task("running", worker=worker)
-        assert "2/4" in body_of(root, list_url("worker"))
+        body = body_of(root, list_url("worker"))
+        assert "2/4" in body
+        assert "2 of 4 slots busy" in body
+        assert body.count(">send #") == 2
+
+    def test_the_tasks_of_a_lost_one_are_said_to_go_to_others(
+        self, root: Client, worker: Worker, make_task: Any
+    ) -> None:
+        make_task("running", worker=worker)
+        Worker.objects.update(lease_until="2026-01-01T00:00Z")
+        body = body_of(root, list_url("worker"))
+        assert "1 task goes to another worker." in body
+        assert "Stop after current tasks" not in body
+
+    def test_it_is_asked_to_stop_by_whom_may(self, person: Any, worker: Worker) -> None:
+        url = f"/admin/locqueue/worker/{worker.pk}/stop/"
+        assert person("view_worker").post(url).status_code == 403
+        client = person("view_worker", "stop_worker")
+        assert client.get(url).status_code == 405
+        assert "Stop after current tasks" in body_of(client, list_url("worker"))
+        for _ in range(2):  # the second time there is nothing to change
+            assert client.post(url).status_code == 302
+        worker.refresh_from_db()
+        assert worker.stop_requested
+        activity = Activity.objects.get()
+        assert (activity.verb, activity.target) == ("stop_worker", worker.name)
+        assert "Stop after current tasks" not in body_of(client, list_url("worker"))
 
 
 def test_a_queue_says_how_much_waits_and_runs(root: Client, make_task: Any, worker: Worker) -> None:
@@ -237,8 +264,17 @@ def test_a_queue_says_how_much_waits_and_runs(root: Client, make_task: Any, work
         for _ in range(count):
             make_task(state, queue_name="mail", worker=worker if state == "running" else None)
     body = body_of(root, list_url("queue"))
-    found = re.findall(r'class="field-(ready|scheduled|running)_column">(\d+)<', body)
+    found = re.findall(r'class="field-(ready|scheduled|running)_column"><a href="[^"]*queue=mail[^"]*">(\d+)<', body)
     assert found == [("ready", "3"), ("scheduled", "2"), ("running", "1")]
+
+
+def test_a_queue_that_no_worker_has_served_is_listed_and_can_be_paused(root: Client, make_task: Any) -> None:
+    make_task("ready", queue_name="mial")
+    body = body_of(root, list_url("queue"))
+    assert "</span> No worker</span>" in body
+    response = root.post("/admin/locqueue/queue/mial/pause/", {"confirmed": "yes"})
+    assert response.status_code == 302
+    assert Queue.objects.get(pk="mial").paused_at
 
 
 def test_a_queue_says_how_many_tasks_may_wait(root: Client, settings: Any) -> None:

@@ -321,3 +321,28 @@ def test_sqlite_with_djangos_defaults_is_told(monkeypatch, options, expected):
     told = {**connection.settings_dict, "ENGINE": "django.db.backends.sqlite3", "OPTIONS": options}
     monkeypatch.setattr(connections["default"], "settings_dict", told)
     assert [message.id.removeprefix("locqueue.") for message in check_sqlite()] == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("READ_ONLY", "yes", "a function that takes the request"),
+        ("AUTO_REGISTER", 1, "True or False"),
+        ("REFRESH", None, "True or False"),
+        ("KEYBOARD", "on", "True or False"),
+        ("COUNTS_SECONDS", -1, "a number from 0"),
+        ("STATEMENT_SECONDS", 0, "a number from 0.1"),
+        ("MODEL_ADMIN_BASE", "unfold.admin.Model", "a class of ModelAdmin"),
+        ("MODEL_ADMIN_BASE", "django.contrib.admin.AdminSite", "a class of ModelAdmin"),
+        ("MODEL_ADMIN_BASE", None, "a class of ModelAdmin"),
+    ],
+)
+def test_a_wrong_setting_of_admin_is_named(with_settings, key, value, expected):
+    message = with_settings({"ADMIN": {key: value}})["locqueue.E033"]
+    assert f'LOCQUEUE["ADMIN"]["{key}"]' in message.msg
+    assert expected in message.msg
+    assert repr(value) in message.msg
+
+
+def test_admin_can_be_read_only_for_some(with_settings):
+    assert with_settings({"ADMIN": {"READ_ONLY": lambda request: True}}) == {}

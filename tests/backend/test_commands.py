@@ -105,7 +105,7 @@ def test_tasks_are_cancelled_by_their_ids(capsys):
     Task.objects.filter(pk=int(running.id)).update(state=State.RUNNING)
     Task.objects.filter(pk=int(ended.id)).update(state=State.SUCCESSFUL)
     with pytest.raises(CommandError, match=f"Nothing to cancel: task #{ended.id} had ended before"):
-        call_command("queue_cancel", waiting.id, running.id, ended.id, "--reason", "wrong month")
+        call_command("queue_cancel", waiting.id, running.id, ended.id, "--reason", "wrong month", "--yes")
     assert capsys.readouterr().out == (
         f"Cancelled task #{waiting.id}.\nAsked task #{running.id} to stop, which runs.\n"
     )

@@ -9,7 +9,16 @@ from django_locqueue.policies.histogram import BINS, BOUNDS, bin_of, percentile
 
 @pytest.mark.parametrize(
     ("seconds", "number"),
-    [(-1.0, 0), (0.0, 0), (0.001, 0), (0.0011, 1), (1.0, 6), (10_000.0, BINS - 2), (10_000.1, BINS - 1), (1e9, BINS - 1)],
+    [
+        (-1.0, 0),
+        (0.0, 0),
+        (0.001, 0),
+        (0.0011, 1),
+        (1.0, 6),
+        (10_000.0, BINS - 2),
+        (10_000.1, BINS - 1),
+        (1e9, BINS - 1),
+    ],
 )
 def test_a_bin_ends_with_its_bound(seconds: float, number: int):
     assert bin_of(seconds) == number

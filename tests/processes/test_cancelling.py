@@ -15,7 +15,7 @@ def test_a_command_stops_a_task_in_another_process_and_nothing_else(run_fast_wor
     result = cancelled_tasks.note_and_compute.enqueue(ledger.path)
     run_fast_worker("--threads", "1", "--processes", processes, wait=False)
     ledger.wait_for("start")
-    command = start_process("queue_cancel", result.id, "--reason", "wrong month")
+    command = start_process("queue_cancel", result.id, "--reason", "wrong month", "--yes")
     assert command.wait() == 0
     assert f"Asked task #{result.id} to stop, which runs." in command.output
     wait_until(lambda: row(result).is_finished)
@@ -28,6 +28,6 @@ def test_a_command_stops_a_task_in_another_process_and_nothing_else(run_fast_wor
 
 def test_the_command_says_what_it_has_cancelled_and_nothing_else(start_process):
     result = tasks.add.enqueue(1)
-    command = start_process("queue_cancel", result.id)
+    command = start_process("queue_cancel", result.id, "--yes")
     assert command.wait() == 0
     assert command.lines == [f"Cancelled task #{result.id}."]

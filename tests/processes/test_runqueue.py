@@ -1,6 +1,7 @@
 """The command: what it says, how it ends, and what it does with wrong options (UI.md 6.3 to 6.5)."""
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -32,7 +33,53 @@ def test_drain_runs_what_is_ready_and_leaves_with_0(run_fast_worker):
 
 
 def test_drain_with_nothing_to_do_leaves_with_0(run_fast_worker):
-    assert run_fast_worker("--drain").wait() == 0
+    worker = run_fast_worker("--drain")
+    assert worker.wait() == 0
+    assert worker.lines[-1] == "Finished: 0 done, 0 failed."
+
+
+def test_drain_tells_by_its_exit_code_that_a_task_has_failed_if_it_was_asked_to(run_fast_worker):
+    tasks.fail.enqueue()
+    assert run_fast_worker("--drain", "--fail-on-error").wait() == 3
+
+
+def test_drain_leaves_with_4_when_its_time_is_over_and_gives_back_what_runs(run_fast_worker, ledger):
+    result = tasks.wait_for_go.enqueue(ledger.path)
+    worker = run_fast_worker("--drain", "--timeout", "1", "--grace", "0")
+    assert worker.wait() == 4
+    assert "Not drained after 1 s" in worker.output
+    assert row(result).state == State.READY
+
+
+def test_drain_until_empty_waits_for_what_is_scheduled(run_fast_worker):
+    later = tasks.add.using(run_after=timezone.now() + timedelta(seconds=1)).enqueue(1)
+    assert run_fast_worker("--drain", "--until-empty").wait() == 0
+    assert row(later).state == State.SUCCESSFUL
+
+
+def test_an_operator_quiets_a_worker_and_asks_what_it_does(run_fast_worker, ledger):
+    running = tasks.wait_for_go.enqueue(ledger.path)
+    worker = run_fast_worker()
+    ledger.wait_for("start")
+    worker.signal(signal.SIGUSR2)
+    worker.wait_for(f"running: wait_for_go #{running.id} for ")
+    worker.signal(signal.SIGUSR1)
+    worker.wait_for("takes no more tasks; 1 still run")
+    waiting = tasks.add.enqueue(1)
+    ledger.say("go")
+    wait_until(lambda: row(running).state == State.SUCCESSFUL, worker)
+    worker.signal()
+    assert worker.wait() == 0
+    assert row(waiting).state == State.READY
+
+
+def test_lines_of_json_can_be_read_by_a_machine(run_fast_worker):
+    done = tasks.add.enqueue(1)
+    worker = run_fast_worker("--drain", "--log-format", "json")
+    assert worker.wait() == 0
+    events = [json.loads(line) for line in worker.lines if line.startswith("{")]
+    assert [event["id"] for event in events if event.get("event") == "task.done"] == [int(done.id)]
+    assert events[-1]["event"] == "worker.stopped"
 
 
 AWAY = {
@@ -131,7 +178,7 @@ def test_each_finished_task_is_a_line(run_fast_worker):
     assert worker.wait() == 0
     for sentence in (
         rf"INFO  done   add #{done.id} +default +TIME  waited TIME",
-        rf"ERROR failed fail #{failed.id} +default +TIME  attempt 1/1  ValueError: the reason",
+        rf"ERROR failed fail #{failed.id} +default +TIME  attempt 1/1  ValueError: the reason  at tests/tasks.py:\d+ fail",
         rf"WARN  retry  fail_and_wait_30 #{retried.id} +default +TIME  attempt 1/2, again in 30s  OSError: try again",
         r"INFO  bye    ran TIME: 1 done, 1 retried, 1 failed, 0 put back",
     ):

@@ -29,6 +29,17 @@ def test_its_processes_are_workers_of_their_own(supervisor):
     supervisor.wait_for("started worker=many queues=all slots=4")
 
 
+def test_one_that_a_person_asks_to_stop_leaves_for_good_and_the_last_one_ends_it(start_process):
+    supervisor = start_process("runqueue", *TWO, env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
+    wait_until(lambda: Worker.objects.count() == 2, supervisor)
+    first, second = Worker.objects.order_by("pk")
+    our_backend().store.ask_worker_to_stop(first.pk)
+    supervisor.wait_for("none takes its place")
+    assert Worker.objects.get(stopped_at=None) == second
+    our_backend().store.ask_worker_to_stop(second.pk)
+    assert supervisor.wait() == 0
+
+
 def test_a_stop_signal_lets_the_tasks_of_all_processes_finish(supervisor, ledger):
     results = [tasks.wait_for_go.enqueue(ledger.path) for _ in range(3)]
     ledger.wait_for("start", times=3)  # what is claimed and has not begun would be given back

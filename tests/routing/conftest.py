@@ -9,7 +9,7 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 
 OURS = "django_locqueue.backend.LocQueueBackend"
-TABLES = re.compile(r"\blocqueue_(task|taskattempt|worker|queue)\b")
+TABLES = re.compile(r"\blocqueue_(task|taskattempt|worker|queue|bulkoperation|activity)\b")
 
 
 class Traffic:

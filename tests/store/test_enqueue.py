@@ -56,6 +56,9 @@ RARE = {
     "progress_message": "",
     "workflow_id": None,
     "step": 0,
+    "error_group_id": None,
+    "dismissed": False,
+    "retried_by": "",
 }
 
 

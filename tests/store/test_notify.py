@@ -1,5 +1,6 @@
 """Whom NOTIFY tells of new tasks, when, and how often. PostgreSQL only."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -30,6 +31,7 @@ def fresh_notifier(store, monkeypatch):
     monkeypatch.setattr(store, "notifier", Notifier(store))
     monkeypatch.setattr(notify, "WINDOW_SECONDS", 60)
     monkeypatch.setattr(notify, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(notify, "SILENT_SECONDS", 60)
 
 
 class Ear:
@@ -165,6 +167,13 @@ def test_who_begins_to_listen_is_noticed(store):
         assert ear.heard() == ["default"]
     finally:
         ear.connection.close()
+
+
+def test_who_begins_to_listen_is_noticed_ten_times_a_second(store, monkeypatch):
+    monkeypatch.undo()  # the times as they are
+    store.notifier = Notifier(store)
+    tasks.add.enqueue(1)
+    assert store.notifier._silent_until == store.notifier._look_at <= time.monotonic() + 0.1
 
 
 def test_who_listens_through_a_pooler_that_adds_an_address_is_noticed(store, django_assert_num_queries):

@@ -88,6 +88,15 @@ class Scene:
     def run_now(self) -> list[int]:
         return self.store.run_now(self.shuffled())
 
+    def put_off(self) -> list[int]:
+        return self.store.change_time(self.shuffled(), later(days=36_500))
+
+    def put_back(self) -> list[int]:
+        return [rescued.id for rescued in self.store.put_back(self.shuffled())]
+
+    def dismiss(self) -> list[int]:
+        return self.store.dismiss(self.shuffled())
+
     def delete(self) -> list[int]:
         return self.store.delete(self.shuffled())
 
@@ -121,6 +130,9 @@ RACES = [
     ("ready", "cancel", "cancel", {"cancelled"}),
     ("ready", "cancel", "delete", {GONE}),
     ("ready", "delete", "delete", {GONE}),
+    ("ready", "claim", "put_off", {"running", "scheduled"}),
+    ("ready", "cancel", "put_off", {"cancelled"}),
+    ("scheduled", "promote", "put_off", {"scheduled"}),
     ("scheduled", "claim", "run_now", {"ready", "running"}),
     ("scheduled", "claim", "promote", {"ready", "running"}),
     ("scheduled", "promote", "promote", {"ready"}),
@@ -150,6 +162,12 @@ RACES = [
     ("orphaned", "rescue", "claim", {"ready [crashes]", "running [crashes]"}),
     ("orphaned", "rescue", "cancel", {"cancelled [crashes]", "cancelled [crashes cancel_requested]"}),
     ("orphaned", "rescue", "delete", {"ready [crashes]", GONE}),
+    ("orphaned", "put_back", "put_back", {"ready [crashes]"}),
+    ("orphaned", "put_back", "rescue", {"ready [crashes]"}),
+    ("orphaned", "put_back", "succeed", {"successful", "ready [crashes]"}),
+    ("orphaned", "put_back", "cancel", {"cancelled [crashes]", "cancelled [crashes cancel_requested]"}),
+    ("failed", "requeue", "dismiss", {"ready"}),
+    ("failed", "dismiss", "dismiss", {"failed [dismissed]"}),
     ("failed", "requeue", "requeue", {"ready"}),
     ("failed", "requeue", "delete", {GONE}),
     ("failed", "requeue", "prune", {"ready", GONE}),
@@ -158,11 +176,22 @@ RACES = [
     ("failed", "prune", "prune", {GONE}),
     ("failed", "prune", "delete", {GONE}),
 ]
-ONCE = {"claim", "succeed", "rescue", "promote", "prune", "requeue", "run_now", "delete"}  # × itself: by one of the two
+ONCE = {
+    "claim",
+    "succeed",
+    "rescue",
+    "promote",
+    "prune",
+    "requeue",
+    "run_now",
+    "delete",
+    "put_back",
+    "dismiss",
+}  # × itself: by one of the two
 
 
 def end(task: Task) -> str:
-    marks = [column for column in ("crashes", "cancel_requested") if getattr(task, column)]
+    marks = [column for column in ("crashes", "cancel_requested", "dismissed") if getattr(task, column)]
     return f"{task.state} [{' '.join(marks)}]" if marks else task.state
 
 
@@ -173,7 +202,7 @@ def test_every_row_ends_as_if_one_had_come_after_the_other(
     for _ in range(ROUNDS):
         scene.set(start)
         changed = race(around(getattr(scene, one)), around(getattr(scene, two)))
-        if "rescue" in (one, two):
+        if {"rescue", "put_back"} & {one, two}:
             changed.append(scene.rescue())  # a sweep passes over locked rows; the next takes them
         rows = {task.pk: task for task in Task.objects.all()}
         ends = {end(rows[pk]) if pk in rows else GONE for pk in scene.ids}

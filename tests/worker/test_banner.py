@@ -1,6 +1,7 @@
 """What ``runqueue`` says before it begins."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import OperationalError, connection
@@ -8,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from django_locqueue.management import banner
-from django_locqueue.models import Queue, Schedule
+from django_locqueue.models import Queue, Schedule, Worker
 from django_locqueue.worker.worker import WorkerOptions
 from tests import tasks
 from tests.running import our_backend
@@ -53,12 +54,12 @@ def test_the_banner_counts_only_what_the_worker_serves():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("changes", "more"), [({}, ""), ({"schedules": False}, "; other workers look after them")])
-def test_the_banner_counts_the_schedules(changes, more):
+@pytest.mark.parametrize(("changes", "who"), [({}, "this worker adds"), ({"schedules": False}, "other workers add")])
+def test_the_banner_counts_the_schedules(changes, who):
     Schedule.objects.create(name="a", task_path="tests.tasks.add", every=10)
     Schedule.objects.create(name="b", task_path="tests.tasks.add", every=10, enabled=False)
     found = [line for line in banner.lines(our_backend().store, replace(options(), **changes)) if "schedules" in line]
-    assert found == [f"  schedules   1 on, 1 off{more}"]
+    assert found == [f"  schedules   2 (1 on), {who} their tasks"]
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,39 @@ def test_a_pool_that_is_too_small_for_the_threads_is_told_with_the_size_that_is_
     told = [each for each in banner.warnings(our_backend().store, options()) if "connection pool" in each]
     assert len(told) == warned
     assert all("this worker needs 7" in each for each in told)
+
+
+@pytest.mark.django_db
+def test_a_queue_that_nobody_uses_is_told_with_the_one_that_was_meant():
+    Queue.objects.create(name="mail")
+    assert list(banner.warnings(our_backend().store, options("mail"))) == []
+    assert list(banner.warnings(our_backend().store, options("mial"))) == [
+        "Queue “mial” has no tasks yet. Did you mean “mail”?"
+    ]
+
+
+@pytest.mark.django_db
+def test_a_worker_whose_name_another_has_is_told():
+    for _ in range(2):  # this one's row, and the other's
+        assert list(banner.warnings(our_backend().store, options())) == []
+        Worker.objects.create(name="w:1", lease_until=timezone.now() + timedelta(minutes=1))
+    [warning] = banner.warnings(our_backend().store, options())
+    assert warning == "Another worker is called w:1 too: give one of them another --worker-id."
+
+
+@pytest.mark.django_db
+def test_clocks_that_differ_are_told(monkeypatch):
+    monkeypatch.setattr(banner.timezone, "now", lambda: datetime(2020, 1, 1, tzinfo=UTC))
+    [warning] = banner.warnings(our_backend().store, options())
+    assert warning.startswith("The clocks of the database and of this machine differ by ")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("processes", [1, 2])
+def test_several_processes_on_sqlite_are_told(processes):
+    told = [each for each in banner.warnings(our_backend().store, options(), processes=processes) if "SQLite" in each]
+    assert len(told) == (connection.vendor == "sqlite" and processes > 1)
+
+
+def test_the_list_of_tasks_names_each_with_its_queue_and_priority():
+    assert "  tests.tasks.add  queue default, priority 0" in list(banner.tasks())

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from django_locqueue.models import Queue
 from django_locqueue.scheduler import scheduler
-from django_locqueue.worker import claimer, dispatcher, heartbeat, limited, maintenance
+from django_locqueue.worker import bulk, claimer, dispatcher, heartbeat, limited, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.worker import Worker, WorkerOptions
 from tests import limited_tasks, tasks
@@ -27,7 +27,7 @@ MOST_PER_SECOND = 2
 @pytest.fixture
 def clock(monkeypatch):
     clock = StoppedClock()
-    for module in (claimer, dispatcher, heartbeat, limited, maintenance, scheduler):
+    for module in (bulk, claimer, dispatcher, heartbeat, limited, maintenance, scheduler):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

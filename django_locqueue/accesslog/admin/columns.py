@@ -99,7 +99,7 @@ class AccessLogColumns:
 
     @admin.display(description=_("Visitor"))
     def visitor_text(self, row: AccessLog) -> str:
-        return row.visitor or EMPTY
+        return visible(row.visitor) or EMPTY
 
     @admin.display(description=_("Request id"))
     def request_id(self, row: AccessLog) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -16,6 +17,12 @@ from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
 from django_locqueue.admin.pages import page
+
+
+class LocationChangeList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list: Any = [spelled_out(row) for row in self.result_list[: self.list_per_page]]
 
 
 @page(Location)
@@ -35,6 +42,13 @@ class LocationAdmin(ReadOnlyAdmin):
         # Hidden, not masked: a row is found by its beginning, and its page's address and name tell the network.
         return rows if may_see_full_ip(request) else rows.exclude(prefix__regex=BEYOND_MASK)
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LocationChangeList]:
+        return LocationChangeList
+
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Location | None:
+        row = super().get_object(request, *args, **kwargs)
+        return row and spelled_out(row)
+
     def mark_stale(self, rows: Iterable[Location]) -> None:
         mark_visits_from(row.pk for row in rows)
 
@@ -49,3 +63,12 @@ class LocationAdmin(ReadOnlyAdmin):
     @admin.display(description=_("looked up"))
     def looked_up(self, row: Location) -> Any:
         return moments.time_tag(row.resolved_at)
+
+
+def spelled_out(row: Location) -> Location:
+    """Return the row with its texts as a page may show them: a service can answer anything. It is never saved."""
+    for field in row._meta.concrete_fields:
+        value = getattr(row, field.name)
+        if isinstance(value, str) and not field.primary_key:
+            setattr(row, field.name, visible(value))
+    return row

@@ -58,28 +58,45 @@ def read(line: str) -> Hit:
         ip, host = address(second), first.rpartition(":")[0] or first
         if ip is None:
             raise BadLine(f"expected an IP address, got {first[:64]!r}")
-    asked = _request.match(request)
-    if asked is None:
-        raise BadLine(f'expected a request like "GET / HTTP/1.1", got {request[:64]!r}')
-    path, _, query = origin_form(unescaped(asked[2])).partition("?")
+    method, path, query = asked(request)
     return Hit(
         id="",
         time=moment(day, hour, minute, second_, zone),
         ip=ip,
         user_id=None,
-        method=asked[1].upper(),
+        method=method,
         host=limits.text(host, limits.HOST_LENGTH),
-        path=limits.text(decoded(path), limits.PATH_LENGTH),
+        path=path,
         action="",
         route="",
         status=int(status),
         duration_ms=limits.number(duration_ms(rest or ""), limits.MAX_DURATION_MS),
         bytes=limits.content_length(size),
-        user_agent=limits.text(given(agent), limits.USER_AGENT_LENGTH),
-        referer=limits.referer(given(referer)),
+        user_agent=browser(agent),
+        referer=page(referer),
         streaming=False,
         query=query,
     )
+
+
+@lru_cache(maxsize=16_384)  # most requests are for what others have asked for
+def asked(request: str) -> tuple[str, str, str]:
+    """Return the method, the path and the whole query. Raises :class:`BadLine`."""
+    found = _request.match(request)
+    if found is None:
+        raise BadLine(f'expected a request like "GET / HTTP/1.1", got {request[:64]!r}')
+    path, _, query = origin_form(unescaped(found[2])).partition("?")
+    return found[1].upper(), limits.text(decoded(path), limits.PATH_LENGTH), query
+
+
+@lru_cache(maxsize=16_384)
+def browser(agent: str | None) -> str:
+    return limits.text(given(agent), limits.USER_AGENT_LENGTH)
+
+
+@lru_cache(maxsize=16_384)
+def page(referer: str | None) -> str:
+    return limits.referer(given(referer))
 
 
 @lru_cache(maxsize=65_536)  # visitors come back

@@ -44,6 +44,7 @@ class Reader:
     def __init__(self, using: str) -> None:
         self._ids = LineIds()
         self._policy = current_policy()
+        self._keeps_query = bool(self._policy.parameters)
         self._tells_bots = access_log.BOTS != "same"
         self._operations = connections[using].ops
         # The middleware knows what of a path is secret; here the path is resolved for it.
@@ -78,7 +79,7 @@ class Reader:
     def _add_row(self, batch: Batch, line: bytes) -> None:
         logged = combined.read(line.decode(errors="replace"))
         # Of a query that no setting wants nothing is looked at.
-        hit = protect(logged, self._policy, query=logged.query if self._policy.parameters else "")
+        hit = protect(logged, self._policy, query=logged.query if self._keeps_query else "")
         network = hit.ip and self._network(hit.ip)
         row = (  # in the order of bulk_insert.GIVEN
             self._ids.id_of(line, hit.time),
@@ -94,7 +95,7 @@ class Reader:
             self._tells_bots and is_bot(hit.user_agent),
             hit.user_agent,
             hit.referer,
-            hit.query if self._policy.parameters else "",
+            hit.query if self._keeps_query else "",
             hit.visitor,
         )
         batch.rows.append(row)

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.accesslog.geo import data_version, reserved
 from django_locqueue.accesslog.prefix import PREFIX_LENGTH
+from django_locqueue.accesslog.visible import visible
 
 
 class Location(models.Model):
@@ -45,7 +46,7 @@ class Location(models.Model):
         indexes = [models.Index(fields=["data_version"], name="locqueue_accesslog_data")]
 
     def __str__(self) -> str:
-        return f"{self.prefix}: {self.text}"
+        return visible(f"{self.prefix}: {self.text}")
 
     @property
     def text(self) -> str:

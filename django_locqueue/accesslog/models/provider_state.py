@@ -3,6 +3,8 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_locqueue.accesslog.visible import visible
+
 
 class ProviderState(models.Model):
     """The breaker of one service: whether it is asked. No row: nothing was ever wrong with it."""
@@ -26,4 +28,4 @@ class ProviderState(models.Model):
         default_permissions = ("view", "delete")
 
     def __str__(self) -> str:
-        return str(self.name)
+        return visible(self.name)

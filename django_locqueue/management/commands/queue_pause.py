@@ -39,6 +39,7 @@ class Command(QueueCommand):
         is_known = name in known or tasks.ready().exists()
         if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
             raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
+        self.note(store, "pause", target=name, reason=options["reason"])
         if not is_known:
             self.stderr.write(
                 self.style.WARNING(

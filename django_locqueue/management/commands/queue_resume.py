@@ -19,4 +19,5 @@ class Command(QueueCommand):
         name = options["name"]
         if not store.resume(name):
             raise CommandError(f"Queue {name} is not paused.")
+        self.note(store, "resume", target=name)
         self.stdout.write(f"Queue {name} goes on.")

@@ -5,7 +5,8 @@ import sys
 import threading
 import time
 from argparse import ArgumentParser
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, InterfaceError, OperationalError, connections
+from django.utils.connection import ConnectionDoesNotExist
 
-from django_locqueue import compat, conf
+from django_locqueue import compat, conf, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.connections import close_connections
-from django_locqueue.management import banner, framework_log
+from django_locqueue.management import banner, hearing, operator_signals
+from django_locqueue.management.drain import DrainProgress
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.observability.formats import FORMATS
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
 from django_locqueue.worker.bell import Bell
@@ -31,7 +35,8 @@ from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
 EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
 WAIT_SECONDS = 0.25  # between two looks whether the database is there
 UNAVAILABLE = 69  # sysexits.h: a service that is needed cannot be reached
-LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
+SOMETHING_FAILED = 3  # --drain --fail-on-error
+NOT_DRAINED = 4  # --drain --timeout
 
 
 class Command(BaseCommand):
@@ -44,6 +49,9 @@ class Command(BaseCommand):
         add("--threads", metavar="N|MIN-MAX", help=f"tasks at once (default {conf.worker.THREADS})")
         add("--processes", type=int, default=1, metavar="N", help="worker processes, each with its threads (default 1)")
         add("--drain", action="store_true", help="leave when nothing is ready and nothing runs")
+        add("--until-empty", action="store_true", help="with --drain: wait for what is scheduled too")
+        add("--timeout", type=float, metavar="S", help="with --drain: leave after S seconds, with exit code 4")
+        add("--fail-on-error", action="store_true", help="with --drain: exit code 3 if a task has failed")
         add("--max-tasks", type=int, metavar="N", help="leave after N tasks; under --processes another takes its place")
         add("--max-time", type=float, metavar="S", help="leave after S seconds, in the same way")
         add("--max-rss", type=float, metavar="MB", help="leave when the process holds MB of memory, in the same way")
@@ -53,6 +61,7 @@ class Command(BaseCommand):
         add("--grace", type=float, metavar="S", help="seconds that running tasks get when the worker is stopped")
         add("--backend", default=compat.DEFAULT_TASK_BACKEND_ALIAS, metavar="ALIAS", help="which entry of TASKS")
         add("--worker-id", metavar="NAME", help="name shown in admin (default host:pid)")
+        add("--log-format", choices=FORMATS, default="text", help="how lines look where LOGGING does not say (text)")
         add("--reload", action="store_true", default=None, help="restart when code changes (default with DEBUG)")
         add("--no-reload", action="store_false", dest="reload")
 
@@ -101,38 +110,86 @@ class Command(BaseCommand):
         reloading = reloading and not options["drain"] and options["processes"] == 1 and is_main
         if reloading and not reload.is_child():
             sys.exit(reload.run_parent(lambda text: self.stderr.write(self.style.WARNING(text))))
-        log = WorkerLog()
+        verbosity = options["verbosity"]
+        log = WorkerLog(worker_options.name, starts=verbosity >= 2, arguments=verbosity >= 3)
         with ExitStack() as undo:
-            self._set_up_logging(options["verbosity"], undo)
+            progress = self._hear(worker_options, backend, log, options, undo)
             log.connect()
             undo.callback(log.disconnect)
             if options["processes"] == 1:
-                code = self._run(backend, worker_options, options["verbosity"], reloading=reloading)
+                code = self._run(backend, worker_options, options, reloading=reloading)
             else:
                 code = self._supervise(backend, worker_options, options)
+        if progress is not None:
+            progress.stop()
+            progress.clear()
+            if worker_options.table is None and verbosity:
+                self.stdout.write(progress.conclusion())
+            if not code and options["fail_on_error"] and log.counts["failed"]:
+                code = SOMETHING_FAILED
         if is_main and "runqueue" in sys.argv:
             shutdown.leave_within(EXIT_SECONDS, code)
         if code:
             sys.exit(code)
 
-    def _run(self, backend: LocQueueBackend, options: WorkerOptions, verbosity: int, *, reloading: bool) -> int:
+    def _hear(
+        self,
+        worker: WorkerOptions,
+        backend: LocQueueBackend,
+        log: WorkerLog,
+        options: dict[str, Any],
+        undo: ExitStack,
+    ) -> DrainProgress | None:
+        """Set up who hears the worker; return what shows how far a drain is, if this process drains."""
+        verbosity, progress = options["verbosity"], None
+        if worker.drain and options["processes"] == 1:
+            progress = DrainProgress(backend.store, worker, log.counts, self.stdout)
+        bar = progress is not None and progress.is_terminal and verbosity == 1
+        handler = hearing.set_up(
+            undo,
+            verbosity,
+            options["log_format"],
+            process=worker.name if worker.table is not None else "",
+            level=logging.WARNING if bar else None,  # the bar counts what is done; a failure is still a line
+        )
+        if handler is None and options["log_format"] != "text":
+            self.stderr.write(
+                self.style.WARNING("--log-format does nothing here: LOGGING in the settings says how lines look.")
+            )
+        if progress is not None and (bar or (verbosity and not progress.is_terminal)):
+            if handler is not None:
+                handler.clear = progress.clear
+            progress.start()
+        return progress
+
+    def _run(self, backend: LocQueueBackend, worker: WorkerOptions, options: dict[str, Any], *, reloading: bool) -> int:
         received: list[int] = []
+        asked: list[int] = []
         bell = Bell()
 
         def begin() -> Worker:
-            worker = Worker(backend, options, received, bell)
-            self._introduce(backend, options, verbosity, reloading=reloading)
-            return worker
+            made = Worker(backend, worker, received, bell)
+            self._introduce(backend, worker, options["verbosity"], reloading=reloading)
+            return made
+
+        def ask(number: int) -> None:
+            asked.append(number)
+            bell.ring()
 
         # Handlers first: who sees our row, or reads "Ready.", may stop us, and gets a proper end.
-        with shutdown.stop_signals(received, bell.ring):
+        with shutdown.stop_signals(received, bell.ring), operator_signals.heard(ask):
             try:
-                worker = shutdown.begin(begin, received)
+                begun = shutdown.begin(begin, received)
             except Error as error:
                 return self._unavailable(backend, error)
-            code = reload.run_child(worker) if reloading else worker.run()
+            begun.each_look = lambda: operator_signals.attend(begun, asked)
+            with _ended_after(options["timeout"], begun) as is_late:
+                code = reload.run_child(begun) if reloading else begun.run()
         code = shutdown.exit_code(received, code)
-        if worker.is_stuck and threading.current_thread() is threading.main_thread():
+        if is_late.is_set() and not code:
+            self.stderr.write(self.style.WARNING(f"Not drained after {options['timeout']:g} s: tasks are left."))
+            code = NOT_DRAINED
+        if begun.is_stuck and threading.current_thread() is threading.main_thread():
             shutdown.leave(code)
         return code
 
@@ -150,7 +207,7 @@ class Command(BaseCommand):
             drain=worker.drain,
             heartbeat_file=worker.heartbeat_file,
         )
-        with shutdown.passed_signals(supervisor.pass_on):
+        with shutdown.passed_signals(supervisor.pass_on), operator_signals.heard(supervisor.tell):
             try:
                 shutdown.begin(
                     lambda: self._introduce(backend, worker, options["verbosity"], processes=processes),
@@ -185,7 +242,11 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         else:
             self.stdout.write(banner.start_line(store, options, processes))
-        for warning in banner.warnings(store, options, reloads=reloading):
+        if verbosity >= 2:
+            registry.autodiscover()
+            for line in banner.tasks():
+                self.stdout.write(line)
+        for warning in banner.warnings(store, options, processes=processes, reloads=reloading):
             self.stderr.write(self.style.WARNING(warning))
         if self.stdout.isatty():
             self.stdout.write(self.style.SUCCESS("Ready.\n"))
@@ -201,7 +262,13 @@ class Command(BaseCommand):
                 f"TASKS[{alias!r}] is {type(backend).__module__}.{type(backend).__qualname__}, which needs no worker. "
                 'Set "BACKEND": "django_locqueue.backend.LocQueueBackend".'
             )
-        connections[backend.database]  # an alias that is not in DATABASES fails here, with Django's own words
+        try:
+            connections[backend.database]
+        except ConnectionDoesNotExist as error:
+            raise CommandError(
+                f'TASKS[{alias!r}]["OPTIONS"]["DATABASE"] is {backend.database!r}, which is not in DATABASES; '
+                f"it has {', '.join(sorted(connections.databases))}."
+            ) from error
         return backend
 
     def _worker_options(self, options: dict[str, Any]) -> WorkerOptions:
@@ -209,6 +276,12 @@ class Command(BaseCommand):
             threads = ThreadRange.of(conf.worker.THREADS if options["threads"] is None else options["threads"])
         except ValueError as error:
             raise CommandError(f"--threads {error}") from error
+        if not options["drain"]:
+            for name in ("until_empty", "timeout", "fail_on_error"):
+                if options[name]:
+                    raise CommandError(f"--{name.replace('_', '-')} is a part of --drain. Give both.")
+        if options["timeout"] is not None and not 0 < options["timeout"] < threading.TIMEOUT_MAX:
+            raise CommandError(f"--timeout must be more than 0 seconds, got {options['timeout']:g}.")
         grace = conf.worker.GRACE_SECONDS if options["grace"] is None else options["grace"]
         name = options["worker_id"] or default_name()
         if not grace >= 0:
@@ -222,6 +295,7 @@ class Command(BaseCommand):
             queues=_names("--queue", options["queue"]),
             exclude_queues=_names("--exclude-queue", options["exclude_queue"]),
             drain=options["drain"],
+            until_empty=options["until_empty"],
             schedules=not options["no_scheduler"],
             quota=_quota(options),
             heartbeat_file=_heartbeat_file(options["heartbeat_file"]),
@@ -231,34 +305,24 @@ class Command(BaseCommand):
             raise CommandError(problem)
         return made
 
-    def _set_up_logging(self, verbosity: int, undo: ExitStack) -> None:
-        """Respect the project's LOGGING: add a handler only where nobody would hear us."""
-        # A task may close the standard streams. A line that cannot be written must not end the thread that writes it.
-        undo.callback(setattr, logging, "raiseExceptions", logging.raiseExceptions)
-        logging.raiseExceptions = False
-        logger = logging.getLogger("django_locqueue")
-        if logger.hasHandlers():
-            return
-        handler: logging.Handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_Line("%(asctime)s %(levelname)-5s %(message)s", "%H:%M:%S", verbosity))
-        logger.addHandler(handler)
-        logger.setLevel(LEVELS[verbosity])
-        undo.callback(logger.removeHandler, handler)
-        undo.enter_context(framework_log.left_out())
 
+@contextmanager
+def _ended_after(seconds: float | None, worker: Worker) -> Iterator[threading.Event]:
+    """Stop the worker when the time is over; what is returned is set then."""
+    is_late = threading.Event()
 
-class _Line(logging.Formatter):
-    """One line an event; with ``-v 2`` a failure's traceback below it (it is in the database in any case)."""
+    def stop() -> None:
+        is_late.set()
+        worker.request_stop()
 
-    def __init__(self, fmt: str, datefmt: str, verbosity: int) -> None:
-        super().__init__(fmt, datefmt)
-        self.verbosity = verbosity
-
-    def format(self, record: logging.LogRecord) -> str:
-        record.levelname = record.levelname.replace("WARNING", "WARN")
-        if self.verbosity < 2 and record.name == "django_locqueue.task":
-            record.exc_info = record.exc_text = None
-        return super().format(record)
+    timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, stop)
+    timer.daemon = True
+    if seconds is not None:
+        timer.start()
+    try:
+        yield is_late
+    finally:
+        timer.cancel()
 
 
 def _quota(options: dict[str, Any]) -> Quota:

@@ -52,3 +52,23 @@
 
   wait();
 })();
+
+// Buttons that copy the text of another part of the page. Without a script they are not there.
+(() => {
+  "use strict";
+  const copy = async (button) => {
+    const part = document.getElementById(button.dataset.lqCopy);
+    try {
+      await navigator.clipboard.writeText(part.textContent.trim());
+      const word = button.textContent;
+      button.textContent = button.dataset.lqCopied;
+      setTimeout(() => { button.textContent = word; }, 2000);
+    } catch {
+      getSelection().selectAllChildren(part); // browsers give the clipboard to HTTPS only
+    }
+  };
+  for (const button of document.querySelectorAll("[data-lq-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
+})();

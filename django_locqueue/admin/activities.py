@@ -1,0 +1,130 @@
+"""The list of what people changed. It is only read."""
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.admin import moments
+from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, what, where
+from django_locqueue.admin.changes import CHANGES
+from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.models import Activity
+from django_locqueue.policies import legible
+
+VERB_LABELS = {
+    **{change.verb.name: change.label for change in CHANGES.values() if change.name == change.verb.name},
+    **OTHERS,
+}
+del VERB_LABELS["export"]
+PERIODS = {
+    "1h": (_("Last hour"), timedelta(hours=1)),
+    "24h": (_("Last 24 hours"), timedelta(days=1)),
+    "7d": (_("Last 7 days"), timedelta(days=7)),
+}
+
+
+WINDOW = 100_000  # no index serves the filters: they look at the newest rows
+
+
+def newest(queryset: Any) -> Any:
+    last = queryset.order_by("-pk").values_list("pk", flat=True).first()
+    return queryset.filter(pk__gt=(last or 0) - WINDOW)
+
+
+class VerbFilter(admin.SimpleListFilter):
+    title = _("what")
+    parameter_name = "verb"
+
+    def lookups(self, request: Any, model_admin: Any) -> Any:
+        return [(verb, str(label).rstrip(".。…")) for verb, label in VERB_LABELS.items()]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return newest(queryset).filter(verb=self.value()) if self.value() else queryset
+
+
+class PeriodFilter(admin.SimpleListFilter):
+    title = _("time")
+    parameter_name = "last"
+
+    def lookups(self, request: Any, model_admin: Any) -> Any:
+        return [(name, label) for name, (label, _length) in PERIODS.items()]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        if self.value() not in PERIODS:
+            return queryset
+        return newest(queryset).filter(time__gte=timezone.now() - PERIODS[str(self.value())][1])
+
+
+@page(Activity)
+class ActivityAdmin(PlainListAdmin):
+    empty = _("Nobody has changed anything yet.")
+    introduction = _("What people changed, here and by commands.")
+    ordering = ("-id",)
+    list_per_page = 50
+    list_filter: ClassVar[Any] = (VerbFilter, PeriodFilter)
+    search_fields = ("user_name",)
+    search_placeholder = _("user")
+    search_help_text = _("Finds what a user did, by the whole name.")
+    list_display = (
+        "time_column",
+        "user_column",
+        "what_column",
+        "where_column",
+        "counts_column",
+        "reason_column",
+        "source_column",
+    )
+    LOOKUPS = frozenset({"verb", "last"})
+
+    def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
+        return lookup in self.LOOKUPS
+
+    def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        name = search_term.replace("\x00", "").strip()[:150]
+        return (queryset.filter(user_name=name) if name else queryset), False
+
+    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("locqueue.view_activity"))
+
+    @admin.display(description=_("time"))
+    def time_column(self, activity: Activity) -> Any:
+        return moments.time_tag(activity.time)
+
+    @admin.display(description=_("user"))
+    def user_column(self, activity: Activity) -> Any:
+        return format_html(
+            '<a href="?{}">{}</a>', urlencode({"q": activity.user_name}), legible.line(activity.user_name)
+        )
+
+    @admin.display(description=_("what"))
+    def what_column(self, activity: Activity) -> str:
+        return what(activity)
+
+    @admin.display(description=_("where"), empty_value="–")
+    def where_column(self, activity: Activity) -> Any:
+        target = legible.line(activity.target)
+        task_id = as_id(activity.target) if activity.verb in ON_ONE_TASK else None
+        if task_id is not None:
+            url = reverse("admin:locqueue_task_change", args=[task_id], current_app=self.admin_site.name)
+            target = format_html('<a href="{}">#{}</a>', url, task_id)
+        return format_html("{} {}", target, where(activity)) if activity.target or activity.selection else None
+
+    @admin.display(description=_("changed/skipped"))
+    def counts_column(self, activity: Activity) -> str:
+        return counts(activity)
+
+    @admin.display(description=_("reason"), empty_value="–")
+    def reason_column(self, activity: Activity) -> str | None:
+        return legible.line(activity.reason) or None
+
+    @admin.display(description=_("from"), empty_value="–")
+    def source_column(self, activity: Activity) -> Any:
+        return _("command") if activity.source == "command" else legible.line(activity.source) or None

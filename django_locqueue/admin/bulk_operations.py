@@ -1,0 +1,332 @@
+"""The list of bulk operations, the page of one, and the one that asks for a new one."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core import signing
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_locqueue import conf
+from django_locqueue.admin import moments
+from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_form import BulkForm
+from django_locqueue.admin.bulk_links import PERMISSION
+from django_locqueue.admin.bulk_request import Asked, preview
+from django_locqueue.admin.bulk_words import WORDS, label_of
+from django_locqueue.admin.noting import note
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.permissions import may
+from django_locqueue.admin.plain_list import PlainListAdmin
+from django_locqueue.admin.selection_words import stored_words
+from django_locqueue.admin.statement_limit import TooSlow, statement_limit
+from django_locqueue.admin.strip import Strip
+from django_locqueue.models import BulkOperation
+from django_locqueue.observability.stats import capped_text
+from django_locqueue.policies import legible
+from django_locqueue.store import get_store
+from django_locqueue.verbs import VERBS, Verb
+
+REFRESH_SECONDS = 2
+LISTS = {
+    **dict.fromkeys(("ready", "overdue", "scheduled", "blocked"), "pendingtask"),
+    "running": "runningtask",
+    **dict.fromkeys(("failed", "dismissed"), "failedtask"),
+    **dict.fromkeys(
+        ("retried", "retrying", "succeeded_after_retry", "failed_after_retries", "retried_by_hand"), "retriedtask"
+    ),
+    "all": "task",
+}
+State = BulkOperation.State
+
+
+@page(BulkOperation)
+class BulkOperationAdmin(PlainListAdmin):
+    empty = gettext_lazy("Nobody has changed more than a page of tasks at once yet.")
+    introduction = gettext_lazy("Changes to all tasks that match, made by the workers in the background.")
+    ordering = ("-id",)
+    list_per_page = 50
+    list_display = (
+        "what_column",
+        "state_column",
+        "progress_column",
+        "where_column",
+        "user_column",
+        "reason_column",
+        "asked_column",
+    )
+
+    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
+        return any(map(request.user.has_perm, ("locqueue.view_bulkoperation", PERMISSION)))
+
+    def has_module_permission(self, request: Any) -> bool:
+        return self.has_view_permission(request)
+
+    def get_model_perms(self, request: Any) -> dict[str, bool]:
+        return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("new/", view(self.new_view), name="locqueue_bulkoperation_new"),
+            path("<int:operation_id>/change/", view(self.page_view), name="locqueue_bulkoperation_change"),
+            path("<int:operation_id>/stop/", view(self.stop_view), name="locqueue_bulkoperation_stop"),
+            *super().get_urls(),
+        ]
+
+    def url(self, verb: str, *args: Any) -> str:
+        return reverse(f"admin:locqueue_bulkoperation_{verb}", args=args, current_app=self.admin_site.name)
+
+    # -- the list
+
+    @admin.display(description=gettext_lazy("what"))
+    def what_column(self, operation: BulkOperation) -> Any:
+        return format_html(
+            '<a href="{}">{}</a> <span class="lq-quiet">#{}</span>',
+            self.url("change", operation.pk),
+            legible.line(str(label_of(operation.verb))),
+            operation.pk,
+        )
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, operation: BulkOperation) -> Any:
+        return badge(f"bulk {operation.state}")
+
+    @admin.display(description=gettext_lazy("progress"))
+    def progress_column(self, operation: BulkOperation) -> Any:
+        return counts_of(operation)
+
+    @admin.display(description=gettext_lazy("which tasks"))
+    def where_column(self, operation: BulkOperation) -> Any:
+        return format_html('<div class="lq-line">{}</div>', stored_words(operation.selection))
+
+    @admin.display(description=gettext_lazy("user"), empty_value="–")
+    def user_column(self, operation: BulkOperation) -> str | None:
+        return legible.line(operation.user_name) or None
+
+    @admin.display(description=gettext_lazy("reason"), empty_value="–")
+    def reason_column(self, operation: BulkOperation) -> str | None:
+        return legible.line(operation.reason) or None
+
+    @admin.display(description=gettext_lazy("asked for"))
+    def asked_column(self, operation: BulkOperation) -> Any:
+        return moments.time_tag(operation.created_at)
+
+    # -- asking for a new one
+
+    def new_view(self, request: Any) -> Any:
+        if request.method not in ("GET", "HEAD", "POST"):
+            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+        try:
+            if request.method == "POST":
+                asked = Asked.from_signed(request.POST.get("asked", ""))
+            else:
+                self.permit(request, VERBS.get(request.GET.get("verb", "")))
+                with statement_limit(get_store().alias, conf.admin.STATEMENT_SECONDS):
+                    asked = Asked.of(request.GET.get("verb", ""), request.GET)
+        except signing.BadSignature:
+            text = _("Nothing was changed: this page was too old. Look at the list again.")
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.url("changelist"))
+        except TooSlow:
+            text = _("This search took too long. Narrow it by queue, task or time.")
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.url("changelist"))
+        except ValueError as error:
+            raise BadRequest(str(error)) from error
+        self.permit(request, asked.verb)
+        store = get_store()
+        data = request.POST if request.method == "POST" else None
+        form = BulkForm(data, verb=asked.verb, number=asked.number, now=asked.asked_at)
+        if asked.matched and form.is_valid():
+            return self.begin(request, asked, form)
+        return self.respond(
+            request,
+            "admin/locqueue/bulk_new.html",
+            title=WORDS[asked.verb.name].question % {"count": asked.matched, "number": asked.number_text},
+            asked=asked,
+            number_text=asked.number_text,
+            signed=asked.signed(),
+            form=form,
+            words=WORDS[asked.verb.name],
+            yes=WORDS[asked.verb.name].yes % {"count": asked.matched, "number": asked.number_text},
+            preview=preview(asked, self.admin_site.name),
+            same=self.link_to(store.unfinished_bulk(asked.verb.name, asked.selection)),
+            is_dangerous=asked.verb.name in ("delete", "cancel"),
+            back=self.list_url(request, asked),
+        )
+
+    @staticmethod
+    def permit(request: Any, verb: Verb | None) -> None:
+        """Refuse whom the change is not permitted. An unknown verb is refused by its name."""
+        if not may(request, [PERMISSION, *([verb.permission] if verb else [])]):
+            raise PermissionDenied
+
+    def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
+        store = get_store()
+        operation = store.unfinished_bulk(asked.verb.name, asked.selection)
+        if operation is not None:
+            text = _("This is being done already.")
+        else:
+            operation = store.add_bulk(
+                asked.verb.name,
+                asked.selection,
+                by=request.user.get_username(),
+                user_id=str(request.user.pk),
+                reason=form.cleaned_data["reason"],
+                options=form.options,
+                matched=asked.matched,
+                rate=form.cleaned_data["rate"],
+                upper_id=asked.upper_id,
+                asked_at=asked.asked_at,
+                start_at=form.start_time,
+            )
+            note(
+                request,
+                "bulk_start",
+                target=f"#{operation.pk}",
+                selection=operation.selection,
+                matched=operation.matched,
+                changed=0,
+                reason=operation.reason,
+            )
+            text = WORDS[asked.verb.name].begun % {"count": asked.matched, "number": asked.number_text}
+        self.message_user(request, text, messages.SUCCESS)
+        return HttpResponseRedirect(self.url("change", operation.pk))
+
+    def list_url(self, request: Any, asked: Asked) -> str:
+        """Return the list that shows the tasks that are meant."""
+        url = reverse(f"admin:locqueue_{LISTS[asked.selection.listing]}_changelist", current_app=self.admin_site.name)
+        query = request.GET.copy()
+        for name in ("verb", "listing"):
+            query.pop(name, None)
+        return f"{url}?{query.urlencode()}" if query else url
+
+    def link_to(self, operation: BulkOperation | None) -> str:
+        return "" if operation is None else self.url("change", operation.pk)
+
+    # -- the page of one
+
+    def page_view(self, request: Any, operation_id: int) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        operation = BulkOperation.objects.filter(pk=operation_id).first()
+        if operation is None:
+            text = _("Bulk operation #%(id)s does not exist.") % {"id": operation_id}
+            self.message_user(request, text, messages.WARNING)
+            return HttpResponseRedirect(self.url("changelist"))
+        now = get_store().now()
+        return self.respond(
+            request,
+            "admin/locqueue/bulk_page.html",
+            title=f"{legible.line(str(label_of(operation.verb)))} #{operation.pk}",
+            operation=operation,
+            badge=badge(f"bulk {operation.state}"),
+            counts=counts_of(operation),
+            standing=standing_of(operation, now),
+            changed=grouped(operation.changed),
+            skipped=grouped(operation.skipped),
+            conditions=stored_words(operation.selection),
+            options=options_of(operation),
+            stop_url=self.url("stop", operation.pk)
+            if not operation.is_finished and self.may_stop(request, operation)
+            else "",
+            refresh_seconds=REFRESH_SECONDS,
+        )
+
+    def stop_view(self, request: Any, operation_id: int) -> Any:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        operation = BulkOperation.objects.filter(pk=operation_id).first()
+        if operation is None or not self.may_stop(request, operation):
+            raise PermissionDenied
+        if get_store().stop_bulk(operation_id, by=request.user.get_username()):
+            note(request, "bulk_stop", target=f"#{operation_id}", selection=operation.selection)
+            self.message_user(request, _("The operation was stopped."), messages.SUCCESS)
+        else:
+            self.message_user(request, _("Nothing was changed: the operation had ended."), messages.WARNING)
+        return HttpResponseRedirect(self.url("change", operation_id))
+
+    @staticmethod
+    def may_stop(request: Any, operation: BulkOperation) -> bool:
+        """Who might have asked for it; not only who did: that person may be asleep."""
+        verb = VERBS.get(operation.verb)
+        return may(request, [PERMISSION, *([verb.permission] if verb else [])])
+
+    def respond(self, request: Any, template: str, **context: Any) -> TemplateResponse:
+        request.current_app = self.admin_site.name
+        return TemplateResponse(
+            request,
+            template,
+            {
+                **self.admin_site.each_context(request),
+                "opts": self.opts,
+                "list_url": self.url("changelist"),
+                "list_name": self.opts.verbose_name_plural,
+                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                **context,
+            },
+        )
+
+
+def grouped(number: int) -> str:
+    return str(number_format(number, force_grouping=True))
+
+
+def options_of(operation: BulkOperation) -> list[str]:
+    stored = operation.options if isinstance(operation.options, dict) else {}
+    return [legible.line(f"{name}: {value}") for name, value in sorted(stored.items())]
+
+
+def counts_of(operation: BulkOperation) -> Any:
+    """Return how far it is, as a bar and in words."""
+    done = operation.changed + operation.skipped
+    most = max(1, min(operation.matched, operation.most))
+    return format_html(
+        '<progress class="lq-progress" value="{}" max="{}"></progress> {}{}',
+        min(done, most),
+        most,
+        _("%(done)s of %(all)s") % {"done": grouped(done), "all": capped_text(operation.matched, operation.most)},
+        f" · {_('%(number)s skipped') % {'number': grouped(operation.skipped)}}" if operation.skipped else "",
+    )
+
+
+def standing_of(operation: BulkOperation, now: Any) -> list[str]:
+    """Return in words how fast it goes, when it ends or what it waits for, and how it has ended."""
+    done = operation.changed + operation.skipped
+    if operation.state == State.FAILED:
+        return [_(operation.problem)]
+    if operation.state == State.STOPPED:
+        return [
+            _("Stopped by %(user)s after %(number)s")
+            % {"user": legible.line(operation.stopped_by) or "?", "number": grouped(done)}
+        ]
+    if operation.started_at is None:
+        if operation.next_at > now:
+            return [_("Begins %(time)s") % {"time": moments.distance(operation.next_at, now)}]
+        return [_("Waiting for a worker")]
+    if operation.finished_at is not None:
+        said = [_("Took %(span)s") % {"span": moments.span(operation.finished_at - operation.started_at)}]
+        if operation.matched > operation.most:
+            said.append(_("More than %(number)s matched: the others were left.") % {"number": grouped(operation.most)})
+        return said
+    if operation.next_at < now - timedelta(seconds=10):  # whoever had it is gone
+        return [_("Waiting for a worker")]
+    speed = done / max(0.1, (now - operation.started_at).total_seconds())
+    if not speed:
+        return []
+    left = timedelta(seconds=max(0, min(operation.matched, operation.most) - done) / speed)
+    return [
+        _("%(number)s per second")
+        % {"number": number_format(round(speed, 1 if speed < 10 else None), force_grouping=True)},
+        _("about %(span)s left") % {"span": moments.span(left)},
+    ]

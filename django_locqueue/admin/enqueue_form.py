@@ -1,0 +1,117 @@
+"""Adding a task by hand: a registered one, never an import path that somebody types."""
+
+import logging
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.http import HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_locqueue import compat
+from django_locqueue.admin.change_forms import REASON, PriorityForm, QueueForm, TimeForm
+from django_locqueue.admin.noting import note
+from django_locqueue.admin.permissions import may
+from django_locqueue.admin.schedule_form import WIDE, tasks_to_choose
+from django_locqueue.admin.schedule_page import sentence
+from django_locqueue.admin.strip import Strip
+from django_locqueue.exceptions import InvalidSchedule
+from django_locqueue.models import Task
+from django_locqueue.policies import legible
+from django_locqueue.scheduler.call import call_of, task_at
+from django_locqueue.store import get_store
+
+logger = logging.getLogger("django_locqueue")
+
+PERMISSION = "locqueue.enqueue_task"
+
+
+class EnqueueForm(TimeForm, QueueForm, PriorityForm):
+    task = forms.ChoiceField(label=gettext_lazy("task"))
+    args = forms.JSONField(label=gettext_lazy("arguments, a list"), required=False, widget=WIDE, initial=list)
+    kwargs = forms.JSONField(label=gettext_lazy("arguments by name"), required=False, widget=WIDE, initial=dict)
+
+    field_order = ("task", "args", "kwargs", "queue_name", "priority", "run_after", REASON)
+
+    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        self.fields["task"].choices = [("", "---------"), *tasks_to_choose()]  # type: ignore[attr-defined]
+        queue = self.fields["queue_name"]
+        queue.choices = [("", _("that of the task")), *queue.choices]  # type: ignore[attr-defined]
+        for name in ("queue_name", "priority", "run_after"):
+            self.fields[name].required = False
+        self.order_fields(self.field_order)
+
+    def clean_run_after(self) -> Any:
+        return None if self.cleaned_data["run_after"] is None else super().clean_run_after()
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if self.errors:
+            return values
+        args, kwargs = values["args"], values["kwargs"]
+        try:
+            definition = task_at(values["task"])
+            self.call = call_of(definition, [] if args is None else args, {} if kwargs is None else kwargs)
+        except InvalidSchedule as error:
+            self.add_error(error.field if error.field in self.fields else None, sentence(error))
+            return values
+        names = ("queue_name", "priority", "run_after")
+        try:
+            self.definition = definition.using(
+                **{name: values[name] for name in names if values[name] not in ("", None)}
+            )
+        except (compat.InvalidTask, ValueError) as error:
+            self.add_error(None, legible.line(str(error)))
+        return values
+
+    def enqueue(self) -> Any:
+        """Return the result of the new task; None: it was not added, and an error of the form says why."""
+        try:
+            with get_store().transaction():
+                result = self.definition.get_backend().enqueue(self.definition, self.call["args"], self.call["kwargs"])
+        except Exception as error:  # its queue is full, another holds its key, a hook refuses it
+            logger.warning("A task could not be added by hand.", exc_info=True)
+            self.add_error(None, _("It was not added: %(problem)s") % {"problem": legible.line(f"{error}")[:300]})
+            return None
+        if result.is_duplicate:
+            self.add_error(None, _("It was not added: #%(id)s holds its unique key.") % {"id": result.id})
+        elif result.is_dropped:
+            self.add_error(None, _("It was not added: a hook of the project does not want it."))
+        else:
+            return result
+        return None
+
+
+def enqueue_view(model_admin: Any, request: Any) -> Any:
+    """Show the form, and add the task that it asks for."""
+    if not may(request, PERMISSION):
+        return model_admin.refused(request, "enqueue_task")
+    form = EnqueueForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid() and (result := form.enqueue()) is not None:
+        task = Task.objects.only("id", "task_path").get(pk=int(result.id))
+        reason = form.cleaned_data[REASON]
+        said = " – ".join(filter(None, (_("Added by hand."), reason)))
+        LogEntry.objects.log_actions(request.user.pk, [task], ADDITION, change_message=said, single_object=True)
+        note(request, "enqueue", target=str(task.pk), reason=reason)
+        text = _("“%(name)s” was added to the queue as #%(id)s.") % {"name": legible.line(task.name), "id": task.pk}
+        model_admin.message_user(request, text, messages.SUCCESS)
+        return HttpResponseRedirect(model_admin.task_url(task))
+    site = model_admin.admin_site
+    request.current_app = site.name
+    return TemplateResponse(
+        request,
+        "admin/locqueue/enqueue.html",
+        {
+            **site.each_context(request),
+            "title": _("Add a task"),
+            "opts": model_admin.opts,
+            "list_url": model_admin.list_url("task"),
+            "list_name": model_admin.opts.verbose_name_plural,
+            "form": form,
+            "lq": Strip(request, site, model_admin.opts.label_lower),
+        },
+    )

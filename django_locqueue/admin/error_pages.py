@@ -1,0 +1,182 @@
+"""Failed tasks by kind of error, and by task: what broke, how often, since when, and everything of one kind at once."""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import InvalidPage
+from django.db.models import Q, Sum
+from django.http import HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from django_locqueue import registry
+from django_locqueue.admin import moments
+from django_locqueue.admin.badges import badge
+from django_locqueue.admin.columns import error_line
+from django_locqueue.admin.paginator import CappedPaginator
+from django_locqueue.admin.strip import Strip
+from django_locqueue.models import ErrorCount, ErrorGroup
+from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.policies import legible
+from django_locqueue.store.selection import Selection
+
+GROUPS_PER_PAGE = 25
+MOST_COUNTED = 1_000  # open tasks of one kind
+MOST_READ = 10_000  # failed tasks that are grouped by task
+MARKED_FOR = timedelta(days=1)  # new ones, and ones that came back
+HOUR = timedelta(hours=1)
+SPANS = {"last_hour": HOUR, "last_day": timedelta(days=1), "last_week": timedelta(days=7)}
+
+
+class ErrorRow(NamedTuple):
+    """One line of the page. ``buttons``: label and address."""
+
+    error: Any
+    mark: Any
+    place: str
+    tasks: str
+    counts: list[str]  # as SPANS
+    first_seen: Any
+    last_seen: Any
+    affects: str
+    url: str
+    buttons: list[tuple[str, str]]
+
+
+def by_error_view(model_admin: Any, request: Any) -> Any:
+    if refused := _refused(model_admin, request):
+        return refused
+    # Those that were met last are read from the index of that time.
+    paginator = CappedPaginator(ErrorGroup.objects.order_by("-last_seen"), GROUPS_PER_PAGE)
+    try:
+        page = paginator.page(request.GET.get("p", 1))
+    except InvalidPage:
+        return HttpResponseRedirect(request.path)
+    return _response(
+        model_admin,
+        request,
+        "errors",
+        {
+            "title": _("Failed tasks by error"),
+            "rows": rows_of(model_admin, request, list(page.object_list)),
+            "page": page,
+        },
+    )
+
+
+def by_task_view(model_admin: Any, request: Any) -> Any:
+    if refused := _refused(model_admin, request):
+        return refused
+    found = Selection("failed").rows().values_list("task_path", "finished_at")[: MOST_READ + 1]
+    counts: Counter[str] = Counter()
+    last: dict[str, Any] = {}
+    for path, finished_at in found:  # the latest first
+        counts[path] += 1
+        last.setdefault(path, finished_at)
+    rows = [
+        {
+            "task": _task_name(path),
+            "path": legible.line(path),
+            "tasks": number_format(count, force_grouping=True),
+            "last_failed": moments.time_tag(last[path]),
+            "url": _list_url(model_admin, task=path),
+            "buttons": _buttons(model_admin, request, number_format(count, force_grouping=True), task=path),
+        }
+        for path, count in counts.most_common()
+    ]
+    is_cut = counts.total() > MOST_READ
+    return _response(
+        model_admin, request, "tasks", {"title": _("Failed tasks by task"), "rows": rows, "is_cut": is_cut}
+    )
+
+
+def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]:
+    """Return a line for each group, with two statements for all of them."""
+    now = timezone.now()
+    open_tasks = capped_counts(
+        {group.pk: Selection("failed", group=group.pk).rows() for group in groups}, cap=MOST_COUNTED
+    )
+    hours = (
+        ErrorCount.objects.filter(group__in=[group.pk for group in groups], hour__gt=now - HOUR - SPANS["last_week"])
+        .values("group_id")
+        # An hour that had begun before the span is in it: counts are kept by hours.
+        .annotate(**{name: Sum("count", filter=Q(hour__gt=now - span - HOUR)) for name, span in SPANS.items()})
+        .order_by()
+    )
+    counted = {found["group_id"]: found for found in hours}
+    return [_row(model_admin, request, group, open_tasks[group.pk], counted.get(group.pk, {}), now) for group in groups]
+
+
+def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Any, now: Any) -> ErrorRow:
+    tasks = capped_text(found, MOST_COUNTED)
+    return ErrorRow(
+        error=error_line(group.error_class, group.message),
+        mark=_mark(group, now),
+        place=legible.line(group.place),
+        tasks=tasks,
+        counts=[number_format(counted.get(name) or 0, force_grouping=True) for name in SPANS],
+        first_seen=moments.time_tag(group.first_seen, now),
+        last_seen=moments.time_tag(group.last_seen, now),
+        affects=_task_name(group.task_path),
+        url=_list_url(model_admin, group=group.pk),
+        buttons=_buttons(model_admin, request, tasks, group=group.pk) if found else [],
+    )
+
+
+def _mark(group: Any, now: Any) -> Any:
+    if group.first_seen > now - MARKED_FOR:
+        return badge("new error")
+    return badge("error is back") if group.back_at and group.back_at > now - MARKED_FOR else ""
+
+
+def _buttons(model_admin: Any, request: Any, count: str, **condition: str) -> list[tuple[str, str]]:
+    """Return what can be done to all of a kind, by the page that asks before it."""
+    url = model_admin.bulk_url(request)
+    if url is None:
+        return []
+    tab = model_admin.tabs[0]
+    labels = {"retry": _("Retry %(count)s…") % {"count": count}, "dismiss": _("Dismiss…")}
+    return [
+        (label, f"{url}?{urlencode({'listing': tab.listing, **condition, 'verb': name})}")
+        for name, label in labels.items()
+        if model_admin.offers(request, name)
+    ]
+
+
+def _list_url(model_admin: Any, **condition: str) -> str:
+    return f"../?{urlencode(condition)}"
+
+
+def _task_name(path: str) -> str:
+    return legible.line(registry.present_path(path).rpartition(".")[2])
+
+
+def _refused(model_admin: Any, request: Any) -> Any:
+    if not model_admin.has_view_permission(request):
+        raise PermissionDenied
+    return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
+
+
+def _response(model_admin: Any, request: Any, name: str, context: dict[str, Any]) -> TemplateResponse:
+    request.current_app = model_admin.admin_site.name
+    tabs = [
+        {"label": tab.label, "url": f"../?tab={tab.name}", "is_current": False, "count": ""} for tab in model_admin.tabs
+    ]
+    return TemplateResponse(
+        request,
+        f"admin/locqueue/failed_by_{name}.html",
+        {
+            **model_admin.admin_site.each_context(request),
+            "opts": model_admin.opts,
+            "list_url": "../",
+            "list_name": model_admin.opts.verbose_name_plural,
+            "tabs": tabs + model_admin.further_tabs(request),
+            "lq": Strip(request, model_admin.admin_site, model_admin.opts.label_lower),
+            **context,
+        },
+    )

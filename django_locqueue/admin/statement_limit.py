@@ -1,0 +1,56 @@
+"""A bound on what a list's statements may take, so that no search holds a web process and a database for minutes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import OperationalError, connections, transaction
+
+# SQLSTATE of PostgreSQL, numbers of MySQL and MariaDB.
+TIMED_OUT = ("57014", 3024, 1969)
+
+
+class TooSlow(Exception):
+    """A statement took longer than it may."""
+
+
+@contextmanager
+def statement_limit(alias: str, seconds: float) -> Iterator[None]:
+    """Let each SELECT inside take at most ``seconds``; 0: any time. Raises TooSlow. For reading only.
+
+    SQLite has nothing like it.
+    """
+    connection = connections[alias]
+    try:
+        if not seconds or connection.vendor == "sqlite":
+            yield
+        elif connection.vendor == "postgresql":
+            with transaction.atomic(using=alias):
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+                yield
+                # The setting goes with the savepoint: the project's transaction, if there is one, has its own again.
+                transaction.set_rollback(True, using=alias)
+        else:
+            with connection.execute_wrapper(_limited(connection, seconds)):
+                yield
+    except OperationalError as error:
+        cause = error.__cause__
+        codes = (getattr(cause, "sqlstate", None), *getattr(cause, "args", ())[:1])
+        if any(code in TIMED_OUT for code in codes if code is not None):
+            raise TooSlow from error
+        raise
+
+
+def _limited(connection: Any, seconds: float) -> Callable[..., Any]:
+    """Return a wrapper that gives each SELECT its bound: a session's would outlive an error."""
+
+    def execute(run: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("SELECT "):
+            if connection.mysql_is_mariadb:
+                sql = f"SET STATEMENT max_statement_time={seconds:.3f} FOR {sql}"
+            else:
+                sql = f"SELECT /*+ MAX_EXECUTION_TIME({int(seconds * 1000)}) */ {sql.removeprefix('SELECT ')}"
+        return run(sql, params, many, context)
+
+    return execute

@@ -1,0 +1,131 @@
+"""A list of tasks for other programs: as a CSV file, and as JSON page by page. Masked as the page is."""
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.utils import timezone
+
+from django_locqueue.admin.columns import LINE_LENGTH
+from django_locqueue.admin.payloads import arguments_line
+from django_locqueue.models import State, orderings
+from django_locqueue.models.task import worker_names
+from django_locqueue.policies import legible, masking
+
+MOST_ROWS = 50_000
+PAGE = 2_000  # rows in a query
+BYTE_ORDER_MARK = "\ufeff"  # without it Excel takes Chinese names for another encoding
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet, whoever wrote it
+
+# Those of the worker's JSON lines have their names.
+FIELDS = (
+    *("id", "task", "args", "state", "queue", "priority", "attempt", "max", "worker"),
+    *("added", "due", "started", "finished", "wait_s", "run_s", "error", "message", "retried_by"),
+)
+
+
+def record_of(task: Any) -> dict[str, Any]:
+    """Return what a page shows of a task, as values of JSON by the names in ``FIELDS``."""
+    names = worker_names(task.worker_ids_end)
+    return {
+        "id": task.pk,
+        "task": legible.line(task.task_path),
+        "args": arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
+        "state": task.state,
+        "queue": legible.line(task.queue_name),
+        "priority": task.priority,
+        "attempt": task.attempt,
+        "max": max(task.attempt, task.max_attempts),
+        "worker": legible.line(names[-1]) if names else "",
+        "added": _iso(task.enqueued_at),
+        "due": _iso(task.run_after) if task.state == State.SCHEDULED else None,
+        "started": _iso(task.last_attempted_at),
+        "finished": _iso(task.finished_at),
+        "wait_s": _seconds(_ready_at(task), task.started_at),
+        "run_s": _seconds(task.last_attempted_at, task.finished_at) if task.state != State.CANCELLED else None,
+        "error": legible.line(task.error_class),
+        "message": legible.line(masking.mask_text(task.error_message)),
+        "retried_by": legible.line(task.retried_by),
+    }
+
+
+def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpResponse:
+    """Return the first ``MOST_ROWS`` rows of the list that the address asks for. Raises BadRequest for a bad one."""
+    changelist = _changelist(model_admin, request)
+    return StreamingHttpResponse(
+        _csv_lines(changelist.queryset, changelist.selection.ordering),
+        content_type="text/csv; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="tasks-{changelist.tab.name}.csv"',
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def json_response(model_admin: Any, request: HttpRequest) -> JsonResponse:
+    """Return ``{"tasks": [...], "next": address or None}``: the page of the list that the address asks for."""
+    changelist = _changelist(model_admin, request)
+    further = changelist.further_url
+    if not changelist.is_last_page:
+        further = changelist.get_query_string({"p": changelist.page_num + 1})
+    found = {"tasks": [record_of(task) for task in changelist.result_list], "next": further}
+    return JsonResponse(found, headers={"Cache-Control": "no-store"}, json_dumps_params={"ensure_ascii": False})
+
+
+def _changelist(model_admin: Any, request: HttpRequest) -> Any:
+    try:
+        return model_admin.get_changelist_instance(request)
+    except IncorrectLookupParameters as error:
+        raise BadRequest(f"This filter cannot be used: {error}") from error
+
+
+def _csv_lines(rows: Any, ordering: tuple[str, ...]) -> Iterator[str]:
+    """Yield a line of names, and one a row. Control characters are written out: no row is two lines of the file."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, FIELDS)
+    text.write(BYTE_ORDER_MARK)
+    writer.writeheader()
+    for page in _pages(rows, ordering):
+        writer.writerows({name: _cell(value) for name, value in record_of(task).items()} for task in page)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue()
+
+
+def _pages(rows: Any, ordering: tuple[str, ...]) -> Iterator[list[Any]]:
+    """Give the rows page by page: a cursor of the database would not survive a pooler in transaction mode."""
+    left, part = MOST_ROWS, rows
+    while left > 0:
+        found = list(part[: min(PAGE, left)])
+        yield found
+        left -= len(found)
+        if len(found) < PAGE:
+            return
+        last = {name: getattr(found[-1], name) for name in orderings.names(ordering)}
+        part = rows.filter(orderings.behind(ordering, last))
+
+
+def _cell(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+
+
+def _ready_at(task: Any) -> datetime:
+    # The time of a task that was put back is that of its last try.
+    moment: datetime = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
+    return moment
+
+
+def _seconds(since: datetime | None, until: datetime | None) -> float | None:
+    return round(max(0.0, (until - since).total_seconds()), 3) if since and until else None
+
+
+def _iso(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return (moment.astimezone(timezone.get_default_timezone()) if timezone.is_aware(moment) else moment).isoformat()

@@ -1,0 +1,60 @@
+"""What became of a task, step by step, with the time between."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from django_locqueue.admin import moments
+from django_locqueue.admin.attempts import Attempts, Try
+from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.models import State
+
+
+class Step(NamedTuple):
+    """``gap``: the time since the step before, in words."""
+
+    gap: str
+    drawn: Any
+
+
+def timeline_of(task: Any, attempts: Attempts) -> list[Step]:
+    """Return the steps, the earliest first: added, the latest tries, and where it stands now."""
+    steps = [Step("", format_html("○ {} {}", _("Added"), _clock(task.enqueued_at)))]
+    last = task.enqueued_at
+    tries: Sequence[Try] = attempts.tries[::-1]
+    if attempts.more_before is not None:
+        steps.append(Step("", "…"))
+        last = None
+    for each in tries:
+        steps.append(Step(_gap(last, each.started_at), format_html("▶ {} {}", _clock(each.started_at), each.badge)))
+        last = each.ended_at or each.started_at
+    if task.state == State.SCHEDULED:
+        steps.append(Step("", format_html("{} {}", state_badge(task), _clock(task.run_after))))
+    elif task.state in (State.FAILED, State.CANCELLED):
+        steps.append(
+            Step(_gap(last, task.finished_at), format_html("{} {}", badge(task.state), _clock(task.finished_at)))
+        )
+    elif task.state in (State.READY, State.BLOCKED):
+        steps.append(Step("", state_badge(task)))
+    return steps
+
+
+def _clock(moment: datetime | None) -> Any:
+    """Return the time of day, with the whole time for those who point at it."""
+    if moment is None:
+        return ""
+    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), moments.whole(moment), f"{local:%H:%M:%S}"
+    )
+
+
+def _gap(before: datetime | None, after: datetime | None) -> str:
+    """Return the time between; empty where two steps are one moment."""
+    if before is None or after is None or (after - before).total_seconds() < 0.0005:
+        return ""
+    return moments.span(after - before)

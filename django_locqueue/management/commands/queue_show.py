@@ -1,0 +1,41 @@
+"""``manage.py queue_show 48211``: all that is known of a task, with what is secret hidden."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_locqueue.management.queue_command import QueueCommand
+from django_locqueue.management.task_facts import all_facts, value_text
+from django_locqueue.policies import legible
+from django_locqueue.store import Store
+
+
+class Command(QueueCommand):
+    help = "Shows a task: its state, arguments, result, and each attempt with its traceback."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("id", type=int, metavar="ID", help="as the log and admin show it")
+        parser.add_argument("--json", action="store_true", help="one object, for programs")
+
+    def change(self, store: Store, **options: Any) -> None:
+        task = store.tasks.filter(pk=options["id"]).first()
+        if task is None:
+            raise CommandError(f"Task #{options['id']} does not exist. It may have been deleted.")
+        found = all_facts(task)
+        if options["json"]:
+            self.stdout.write(json.dumps(found))
+            return
+        attempts = found.pop("attempts")
+        self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {found['state']}")
+        for name, value in found.items():
+            if name not in ("id", "state") and value not in (None, "", [], {}, False):
+                text = legible.line(value) if isinstance(value, str) else value_text(value)
+                self.stdout.write(f"  {name:<16} {text}")
+        for attempt in attempts:
+            said = f"attempt {attempt['number']}  {attempt['outcome']}  {attempt['started_at']}  {attempt['worker']}"
+            self.stdout.write(f"\n{legible.line(said)}")
+            trace = attempt["traceback"].rstrip() or f"{attempt['error']}: {attempt['message']}".strip(": ")
+            for line in legible.block(trace).splitlines():
+                self.stdout.write(f"  {line}")

@@ -1,0 +1,90 @@
+"""A task as commands tell of it: what pages show, with the same values hidden."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.policies import legible, masking, payload
+
+WIDE = ("args_kwargs", "return_value", "metadata")
+LONGEST_VALUE = 20_000  # characters of a traceback
+
+
+def state_of(task: Task) -> str:
+    return "retrying" if task.is_retrying else str(task.state)
+
+
+def moment_of(task: Task) -> datetime | None:
+    """Return the time that matters in the task's state: when it ended, began, or may begin."""
+    waiting: datetime | None = task.last_attempted_at if task.state == State.RUNNING else task.run_after
+    ended: datetime | None = task.finished_at
+    return ended if task.is_finished else waiting
+
+
+def local(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M:%S}"
+
+
+def facts(task: Task) -> dict[str, Any]:
+    """Return what a list says of a task, as values of JSON; nothing that may be large or secret."""
+    return {
+        "id": task.pk,
+        "task": task.task_path,
+        "state": state_of(task),
+        "queue": task.queue_name,
+        "priority": task.priority,
+        "attempt": task.attempt,
+        "max_attempts": task.max_attempts,
+        "enqueued_at": _iso(task.enqueued_at),
+        "run_after": _iso(task.run_after),
+        "started_at": _iso(task.started_at),
+        "finished_at": _iso(task.finished_at),
+        "worker": (task.worker_names or [""])[-1],
+        "error": task.error_class,
+        "message": masking.mask_text(task.error_message),
+    }
+
+
+def all_facts(task: Task) -> dict[str, Any]:
+    """Return everything that the page of a task shows."""
+    call = task.args_kwargs if isinstance(task.args_kwargs, Mapping) else {"args": task.args_kwargs}
+    attempts = TaskAttempt.objects.filter(task_id=task.pk).order_by("number")
+    return {
+        **facts(task),
+        "unique_key": masking.mask_text(task.unique_key),
+        "limit_key": masking.mask_text(task.limit_key or ""),
+        "workflow": task.workflow_id,
+        "retried_by": task.retried_by,
+        "cancel_requested": task.cancel_requested,
+        "args": masking.mask(call.get("args")),
+        "kwargs": masking.mask(call.get("kwargs")),
+        "result": masking.mask(task.return_value),
+        "metadata": masking.mask(task.metadata),
+        "attempts": [
+            {
+                "number": attempt.number,
+                "outcome": attempt.outcome,
+                "started_at": _iso(attempt.started_at),
+                "finished_at": _iso(attempt.finished_at),
+                "worker": attempt.worker_name,
+                "error": attempt.error_class,
+                "message": masking.mask_text(attempt.error_message),
+                "traceback": masking.mask_text(attempt.traceback[-LONGEST_VALUE:]),
+            }
+            for attempt in attempts
+        ],
+    }
+
+
+def value_text(value: Any) -> str:
+    """Return a value of JSON for one line of a terminal."""
+    return legible.line(payload.dump(value)[:500])
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

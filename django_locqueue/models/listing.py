@@ -1,0 +1,90 @@
+"""The listings of tasks: each is what one index holds, in its order. Pages, commands and bulk operations name them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+
+from django_locqueue.models import orderings
+from django_locqueue.models.task import State, TaskQuerySet
+
+OVERDUE_AFTER = timedelta(minutes=5)
+
+Narrowing = Callable[[TaskQuerySet], TaskQuerySet]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Tasks of one kind, in one order.
+
+    ``rows``: what the index holds. ``narrowed``: what of it is meant, if the index does not say. ``time``: the column
+    that a period is asked of; the index is in its order if it leads ``ordering``. ``last``: the period that is meant
+    where none is named.
+    """
+
+    name: str
+    rows: Narrowing
+    ordering: tuple[str, ...]
+    narrowed: Narrowing | None = None
+    indexed_by_queue: bool = False
+    time: str = "enqueued_at"
+    last: str = ""
+
+    @property
+    def indexed_by_time(self) -> bool:
+        return orderings.names(self.ordering)[0] == self.time
+
+
+def overdue(rows: TaskQuerySet) -> TaskQuerySet:
+    """Ready for longer than ``OVERDUE_AFTER``."""
+    moment = timezone.now() - OVERDUE_AFTER
+    return rows.filter(run_after__lte=moment, enqueued_at__lte=moment)
+
+
+def by_hand(rows: TaskQuerySet) -> TaskQuerySet:
+    """Put back by a person."""
+    return rows.exclude(retried_by="")
+
+
+def _failed(rows: TaskQuerySet) -> TaskQuerySet:
+    found: TaskQuerySet = orderings.in_finished_index(rows).filter(state=State.FAILED)
+    return found
+
+
+def _in_state(state: State) -> Narrowing:
+    return lambda rows: orderings.with_state(rows, state)
+
+
+LISTINGS = {
+    listing.name: listing
+    for listing in (
+        Listing("ready", TaskQuerySet.ready, orderings.READY, indexed_by_queue=True),
+        Listing("overdue", TaskQuerySet.ready, orderings.READY, narrowed=overdue, indexed_by_queue=True),
+        Listing("scheduled", TaskQuerySet.scheduled, orderings.SCHEDULED, time="run_after"),
+        Listing("blocked", TaskQuerySet.limited, orderings.LIMITED, indexed_by_queue=True),
+        Listing("running", TaskQuerySet.running, orderings.RUNNING, time="last_attempted_at"),
+        Listing(
+            "failed",
+            _failed,
+            orderings.FINISHED,
+            narrowed=lambda rows: rows.filter(dismissed=False),
+            time="finished_at",
+        ),
+        Listing(
+            "dismissed",
+            _failed,
+            orderings.FINISHED,
+            narrowed=lambda rows: rows.filter(dismissed=True),
+            time="finished_at",
+        ),
+        Listing("retried", TaskQuerySet.retried, orderings.NEWEST),
+        Listing(
+            "retrying", TaskQuerySet.scheduled, orderings.SCHEDULED, narrowed=TaskQuerySet.retrying, time="run_after"
+        ),
+        Listing("succeeded_after_retry", TaskQuerySet.retried, orderings.NEWEST, narrowed=_in_state(State.SUCCESSFUL)),
+        Listing("failed_after_retries", TaskQuerySet.retried, orderings.NEWEST, narrowed=_in_state(State.FAILED)),
+        Listing("retried_by_hand", TaskQuerySet.retried, orderings.NEWEST, narrowed=by_hand),
+        Listing("all", lambda rows: rows, orderings.NEWEST, last="24h"),
+    )
+}

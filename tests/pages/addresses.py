@@ -1,0 +1,124 @@
+"""Every address of our pages, who may ask for it, and what that does. A test fails when one is missing here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+
+from django_locqueue.admin.pages import PAGES
+from tests.pages.world import IP, World
+
+NOBODY = "nobody"  # a permission that does not exist: also a superuser is refused
+
+
+@dataclass(frozen=True)
+class Address:
+    """``needs``: permissions, all of them. ``changes``: is posted to, with ``posted``, and refuses to be looked at."""
+
+    needs: tuple[str, ...]
+    args: Callable[[World], list[Any]] = lambda world: []
+    changes: bool = False
+    posted: dict[str, Any] = field(default_factory=dict)
+    query: str = ""
+    redirects: bool = False
+    also_posted: bool = False  # a page that is looked at, and posted to where a form or actions stand in it
+
+    def url(self, name: str, world: World, site: str = "admin") -> str:
+        return reverse(f"admin:{name}", args=self.args(world), current_app=site) + self.query
+
+
+def task(state: str) -> Callable[[World], list[Any]]:
+    return lambda world: [world.tasks[state].pk]
+
+
+def schedule(name: str) -> Callable[[World], list[Any]]:
+    return lambda world: [world.schedules[name].pk]
+
+
+def queue(world: World) -> list[Any]:
+    return [quote(world.queue.pk)]
+
+
+CONFIRMED = {"confirmed": "yes"}
+TASKS = "locqueue.view_task"
+LOG = "locqueue_accesslog."
+
+ADDRESSES: dict[str, Address] = {
+    **{
+        f"locqueue_{name}_changelist": Address((TASKS,), also_posted=True)
+        for name in ("pendingtask", "runningtask", "failedtask", "retriedtask", "task", "workflow")
+    },
+    **{
+        f"locqueue_{name}_changelist": Address((f"locqueue.view_{name}",), also_posted=True)
+        for name in ("queue", "limit", "worker", "schedule")
+    },
+    **{
+        f"locqueue_{name}_change": Address((TASKS,), task("failed"), redirects=True)
+        for name in ("pendingtask", "runningtask", "failedtask", "retriedtask")
+    },
+    "locqueue_task_change": Address((TASKS,), task("failed")),
+    "locqueue_task_history": Address((TASKS,), task("failed")),
+    "locqueue_task_retry": Address(("locqueue.retry_task",), task("failed"), True, CONFIRMED),
+    "locqueue_task_run": Address(("locqueue.run_task",), task("scheduled"), True, CONFIRMED),
+    "locqueue_task_cancel": Address(("locqueue.cancel_task",), task("ready"), True, CONFIRMED),
+    "locqueue_task_delete": Address(("locqueue.delete_task",), task("cancelled"), True, CONFIRMED),
+    "locqueue_task_again": Address(("locqueue.retry_task",), task("successful"), True, CONFIRMED),
+    "locqueue_workflow_change": Address((TASKS,), lambda world: [world.workflow.pk]),
+    "locqueue_workflow_cancel": Address(("locqueue.cancel_task",), lambda world: [world.workflow.pk], True, CONFIRMED),
+    "locqueue_queue_change": Address((), queue, redirects=True),
+    "locqueue_queue_pause": Address(("locqueue.pause_queue",), lambda world: ["default"], True, CONFIRMED),
+    "locqueue_queue_resume": Address(("locqueue.pause_queue",), queue, True, CONFIRMED),
+    "locqueue_limit_resume": Address(("locqueue.pause_queue",), lambda world: [quote(world.limit.pk)], True, CONFIRMED),
+    "locqueue_schedule_add": Address(("locqueue.manage_schedule", "locqueue.enqueue_task"), also_posted=True),
+    "locqueue_schedule_edit": Address(
+        ("locqueue.manage_schedule", "locqueue.enqueue_task"), schedule("on"), also_posted=True
+    ),
+    "locqueue_schedule_change": Address(("locqueue.view_schedule",), schedule("on")),
+    "locqueue_schedule_run": Address(("locqueue.enqueue_task",), schedule("on"), True),
+    "locqueue_schedule_off": Address(("locqueue.manage_schedule",), schedule("on"), True),
+    "locqueue_schedule_on": Address(("locqueue.manage_schedule",), schedule("off"), True),
+    "locqueue_schedule_delete": Address(("locqueue.manage_schedule",), schedule("off"), True),
+    "locqueue_accesslog_analytics": Address((f"{LOG}view_accesslog",)),
+    "locqueue_accesslog_export": Address((f"{LOG}view_accesslog", f"{LOG}export_data")),
+    "locqueue_accesslog_address": Address((f"{LOG}view_accesslog", f"{LOG}view_full_ip"), lambda world: [IP]),
+    **{
+        f"locqueue_accesslog_{name}_{what}": address
+        for name, row in (
+            ("accesslog", lambda world: [world.request.pk]),
+            ("location", lambda world: [quote(world.location.pk)]),
+            ("providerstate", lambda world: [quote(world.service.pk)]),
+        )
+        for what, address in {
+            "changelist": Address((f"{LOG}view_{name}",), also_posted=True),
+            "add": Address((NOBODY,)),
+            "change": Address((f"{LOG}view_{name}",), row, also_posted=True),
+            "history": Address((f"{LOG}view_{name}",), row),
+            "delete": Address((f"{LOG}delete_{name}",), row, also_posted=True),
+        }.items()
+    },
+}
+
+
+def names_of(page_class: Any) -> list[str]:
+    """Return the names of a page's addresses. Django's redirect from the address of a row has none."""
+    return [pattern.name for pattern in page_class.urls if pattern.name]
+
+
+def unnamed() -> set[str]:
+    """Return what stands on the default site and not in the table, or there and not on the site."""
+    from django.contrib import admin
+
+    found = {name for model in PAGES for name in names_of(admin.site.get_model_admin(model))}
+    return found ^ set(ADDRESSES)
+
+
+# The permission of every action of a list.
+ACTIONS = {
+    "retry": "locqueue.retry_task",
+    "run": "locqueue.run_task",
+    "cancel": "locqueue.cancel_task",
+    "delete": "locqueue.delete_task",
+    "delete_selected": "{app}.delete_{model}",  # of the access log
+}
