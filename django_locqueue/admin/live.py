@@ -10,6 +10,7 @@ from functools import wraps
 from hashlib import blake2b
 from typing import Any
 
+from django.contrib.messages import get_messages
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response
@@ -49,6 +50,8 @@ def _fragment(request: Any, page: TemplateResponse) -> HttpResponse | None:
     page.content = "\n".join(html for _version, html in request.locqueue_regions)
     etag = quote_etag("-".join(version for version, _html in request.locqueue_regions))
     page["ETag"] = etag
+    # Nobody has read what it said to the person: that is for the next page.
+    get_messages(request).used = False
     answer: HttpResponse | None = get_conditional_response(request, etag=etag, response=page)
     return answer
 
