@@ -47,7 +47,10 @@ def banners(request: Any, site: Any, found: Snapshot, queues: list[Any]) -> Iter
     if sees_tasks and found.live_workers:
         yield from _unserved(found)
         if not found.is_scheduling:
-            yield Banner(_("No scheduler is active. Scheduled tasks will not be created."))
+            # Workers do it, unless they were started with --no-scheduler.
+            yield Banner(
+                _("No scheduler is active. Scheduled tasks will not be created."), command="python manage.py runqueue"
+            )
     if sees_tasks:
         yield from _unknown(site, found)
         yield from _late(found)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from contextlib import contextmanager
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.statement_limit import TooSlow
 from django_locqueue.models import FailedTask, PendingTask, Queue, RetriedTask, RunningTask, Task, Worker
-from django_locqueue.observability.snapshot import forget, snapshot
 from django_locqueue.observability.stats import capped_counts
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
@@ -51,15 +49,6 @@ LISTS = [
 
 def page(client: Client, name: str, query: str = "") -> str:
     return client.get(list_url(name, query)).content.decode()
-
-
-@pytest.fixture
-def kept_snapshot(settings: Any) -> Iterator[None]:
-    """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
-    settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
-    snapshot(fresh=True)
-    yield
-    forget()
 
 
 def queries_of(client: Client, url: str) -> list[str]:
@@ -113,7 +102,9 @@ def test_a_page_takes_at_most_eight_queries(page: str, root: Client, one_of_each
     assert len(queries_of(root, list_url(page))) <= 8
 
 
-def test_the_task_page_takes_at_most_eight_queries(root: Client, one_of_each: dict[str, Task]) -> None:
+def test_the_task_page_takes_at_most_eight_queries(
+    root: Client, one_of_each: dict[str, Task], kept_snapshot: None
+) -> None:
     for task in one_of_each.values():
         assert len(queries_of(root, task_url(task))) <= 8
 
@@ -166,7 +157,8 @@ def test_no_list_reads_what_may_be_large(root: Client, one_of_each: dict[str, Ta
     ],
 )
 def test_conditions_that_tell_what_is_hidden_are_refused(query: str, root: Client, one_of_each: Any) -> None:
-    assert {root.get(list_url(page, query)).status_code for page in PAGES} == {400}
+    lists = [page for page in PAGES if page != "overview"]  # which has no conditions
+    assert {root.get(list_url(page, query)).status_code for page in lists} == {400}
 
 
 @pytest.mark.parametrize("query", ["?_facets=True", "?all=", "?o=1", "?o=-2.3", "?p=999999", "?p=-1", "?p=x", "?e=1"])
