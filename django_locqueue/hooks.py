@@ -109,7 +109,10 @@ def dropped_result(dropped: Dropped) -> QueuedTaskResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedTask:
-    """A task that this worker has taken and is about to run. ``attempt``: from 1."""
+    """A task that this worker has taken and is about to run. ``attempt``: from 1.
+
+    ``chunk``: around the call of a chunk, all tasks that are in it, this one first; else empty.
+    """
 
     id: str
     definition: Any
@@ -121,6 +124,7 @@ class ClaimedTask:
     metadata: Mapping[str, Any]
     enqueued_at: datetime
     worker_name: str
+    chunk: Sequence["ClaimedTask"] = ()
 
     @classmethod
     def of(cls, claimed: Claimed, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> "ClaimedTask":

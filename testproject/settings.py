@@ -1,7 +1,7 @@
 """Settings of the shop, from the environment or a file ``.env`` in the project's root.
 
 DATABASE_URL, SECRET_KEY, DEBUG, ALLOWED_HOSTS, TRUSTED_PROXIES (networks), ACCESS_LOG (off: no middleware, for
-comparison).
+comparison), HEALTH_TOKEN, METRICS_TOKEN.
 """
 
 from pathlib import Path
@@ -86,7 +86,11 @@ LOCQUEUE = {
     "ACCESS_LOG": {
         "TRUSTED_PROXIES": env.list("TRUSTED_PROXIES", default=[]),
         # The defaults leave out more; a shop that shows what is recorded should record nearly everything.
-        "EXCLUDE_PATHS": [STATIC_URL, "/health/"],
+        "EXCLUDE_PATHS": [STATIC_URL, "/health/", "/queue/"],
         "EXCLUDE_METHODS": [],
+    },
+    "MONITORING": {
+        "HEALTH_TOKEN": env.str("HEALTH_TOKEN", default=""),
+        "METRICS_TOKEN": env.str("METRICS_TOKEN", default=""),
     },
 }

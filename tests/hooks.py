@@ -166,3 +166,8 @@ def name_span() -> str:
 @task(max_attempts=2)
 def tried_twice() -> None:
     """Nothing fails but its hooks."""
+
+
+@task
+def enqueue_another() -> None:
+    name_span.enqueue()

@@ -11,19 +11,19 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import moments
-from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, what, where
+from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, is_filter, what, where
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.models import Activity
-from django_locqueue.policies import legible
+from django_locqueue.models import Activity, ErrorGroup
+from django_locqueue.policies import legible, masking
 
 VERB_LABELS = {
     **{change.verb.name: change.label for change in CHANGES.values() if change.name == change.verb.name},
     **OTHERS,
 }
-del VERB_LABELS["export"]
+VERB_LABELS["prune"] = _("Deleted old tasks")
 PERIODS = {
     "1h": (_("Last hour"), timedelta(hours=1)),
     "24h": (_("Last 24 hours"), timedelta(days=1)),
@@ -91,6 +91,13 @@ class ActivityAdmin(PlainListAdmin):
         name = search_term.replace("\x00", "").strip()[:150]
         return (queryset.filter(user_name=name) if name else queryset), False
 
+    def complete(self, rows: list[Any]) -> None:
+        filters = [row.selection for row in rows if is_filter(row.selection)]
+        fingerprints = {str(each["group"]) for each in filters if each.get("group")}
+        groups = ErrorGroup.objects.in_bulk(list(fingerprints)) if fingerprints else {}
+        for row in rows:
+            row.groups = groups
+
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
         return bool(request.user.has_perm("locqueue.view_activity"))
 
@@ -109,13 +116,24 @@ class ActivityAdmin(PlainListAdmin):
         return what(activity)
 
     @admin.display(description=_("where"), empty_value="–")
-    def where_column(self, activity: Activity) -> Any:
-        target = legible.line(activity.target)
-        task_id = as_id(activity.target) if activity.verb in ON_ONE_TASK else None
-        if task_id is not None:
-            url = reverse("admin:locqueue_task_change", args=[task_id], current_app=self.admin_site.name)
-            target = format_html('<a href="{}">#{}</a>', url, task_id)
-        return format_html("{} {}", target, where(activity)) if activity.target or activity.selection else None
+    def where_column(self, activity: Any) -> Any:
+        if not (activity.target or activity.selection):
+            return None
+        return format_html("{} {}", self.target_of(activity), where(activity, activity.groups))
+
+    def target_of(self, activity: Activity) -> Any:
+        """Return the single object that was changed, as a link if it has a page of its own."""
+        if is_filter(activity.selection):
+            page_name = "bulkoperation"
+        elif activity.verb in ON_ONE_TASK:
+            page_name = "task"
+        else:
+            return legible.line(activity.target)
+        pk = as_id(activity.target)
+        if pk is None:
+            return legible.line(activity.target)
+        url = reverse(f"admin:locqueue_{page_name}_change", args=[pk], current_app=self.admin_site.name)
+        return format_html('<a href="{}">#{}</a>', url, pk)
 
     @admin.display(description=_("changed/skipped"))
     def counts_column(self, activity: Activity) -> str:
@@ -123,7 +141,7 @@ class ActivityAdmin(PlainListAdmin):
 
     @admin.display(description=_("reason"), empty_value="–")
     def reason_column(self, activity: Activity) -> str | None:
-        return legible.line(activity.reason) or None
+        return legible.line(masking.mask_text(activity.reason)) or None
 
     @admin.display(description=_("from"), empty_value="–")
     def source_column(self, activity: Activity) -> Any:

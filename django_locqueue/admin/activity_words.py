@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.changes import CANCEL, CHANGES
-from django_locqueue.models import Activity
+from django_locqueue.admin.selection_words import stored_words
+from django_locqueue.models import Activity, ErrorGroup
 from django_locqueue.policies import legible
 
 MOST_IDS = 10  # that are listed
@@ -34,33 +35,20 @@ OTHERS: dict[str, Any] = {
     "schedule_delete": gettext_lazy("Deleted a schedule."),
     "schedule_add": gettext_lazy("Added a schedule."),
     "schedule_change": gettext_lazy("Changed a schedule."),
+    "bulk_start": gettext_lazy("Asked for a bulk operation."),
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
+    "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
     "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
-COUNTED = {*OF_TASKS, "export"}
+COUNTED = {*OF_TASKS, "prune", "export"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
-# Keys of a selection (store/selection.py), in the words of the lists.
-CONDITIONS = {
-    "listing": pgettext_lazy("condition", "list"),
-    "queue": pgettext_lazy("condition", "queue"),
-    "task": pgettext_lazy("condition", "task"),
-    "worker": pgettext_lazy("condition", "worker"),
-    "error": pgettext_lazy("condition", "error"),
-    "group": pgettext_lazy("condition", "kind of error"),
-    "state": pgettext_lazy("condition", "state"),
-    "priority": pgettext_lazy("condition", "priority"),
-    "since": pgettext_lazy("condition", "since"),
-    "until": pgettext_lazy("condition", "until"),
-    "search": pgettext_lazy("condition", "search"),
-    "workflow": pgettext_lazy("condition", "workflow"),
-    "upper_id": pgettext_lazy("condition", "up to #"),
+# What a change was asked for besides, by the options of its verb.
+CHOSEN = {
     "run_after": pgettext_lazy("condition", "time"),
     "queue_name": pgettext_lazy("condition", "to queue"),
+    "priority": pgettext_lazy("condition", "priority"),
 }
-
-
-TIMES = ("run_after", "since", "until")
 
 
 def what(activity: Activity) -> str:
@@ -74,23 +62,32 @@ def what(activity: Activity) -> str:
     return said.replace(str(activity.changed), _grouped(activity.changed), 1)
 
 
-def where(activity: Activity) -> str:
-    """Return the filter in words, or the ids; empty for a single object, which has its name."""
+def where(activity: Activity, groups: Mapping[str, ErrorGroup]) -> str:
+    """Return the filter in words, or the ids; empty for a single object, which has its name.
+
+    ``groups``: the kinds of errors that filters name, by fingerprint.
+    """
     selection = activity.selection
     if not isinstance(selection, Mapping):
         return ""
+    if is_filter(selection):
+        return stored_words(selection, groups)
     found = []
     if isinstance(ids := selection.get("ids"), list):
         more = len(ids) - MOST_IDS
         listed = ", ".join(f"#{pk}" for pk in ids[:MOST_IDS])
         found.append(f"{listed} …" if more > 0 else listed)
-    conditions = {**selection, **(options if isinstance(options := selection.get("options"), Mapping) else {})}
-    found += [
-        _("%(condition)s: %(value)s") % {"condition": CONDITIONS.get(key, key), "value": _value(key, value)}
-        for key, value in conditions.items()
-        if key not in ("ids", "options") and value not in (None, "")
-    ]
+    if isinstance(options := selection.get("options"), Mapping):
+        found += [
+            _("%(condition)s: %(value)s") % {"condition": CHOSEN.get(key, key), "value": _value(key, value)}
+            for key, value in options.items()
+        ]
     return legible.line(" · ".join(found))
+
+
+def is_filter(selection: Any) -> bool:
+    """Whether it says which tasks are meant by conditions: those of a bulk operation."""
+    return isinstance(selection, Mapping) and "listing" in selection
 
 
 def counts(activity: Activity) -> str:
@@ -104,8 +101,8 @@ def _grouped(count: int) -> str:
 
 
 def _value(key: str, value: Any) -> Any:
-    """Return a condition's value as people read it."""
-    if key in TIMES and isinstance(value, str):
+    """Return an option as people read it."""
+    if key == "run_after" and isinstance(value, str):
         try:
             return moments.whole(datetime.fromisoformat(value))
         except ValueError:

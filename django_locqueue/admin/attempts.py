@@ -9,13 +9,16 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.tracebacks import draw_traceback
+from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import State, TaskAttempt
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import legible, masking
+from django_locqueue.policies.outcome import class_path
 
 FEW = 5
 MANY = 50
 TRACEBACK_LENGTH = 20_000
+TIMED_OUT = class_path(TaskTimeout)
 
 
 class Try(NamedTuple):
@@ -79,7 +82,7 @@ def _failed_try(attempt: Any) -> Try:
     traceback, has_others_code = draw_traceback(legible.block(masking.mask_text(attempt.traceback_start)))
     return Try(
         number=attempt.number,
-        outcome=attempt.outcome,
+        outcome="timed out" if attempt.error_class == TIMED_OUT else attempt.outcome,
         started_at=attempt.started_at,
         ended_at=attempt.finished_at,
         worker=legible.line(attempt.worker_name),

@@ -27,6 +27,7 @@ BADGES = {
     "cancelled": Badge("–", State.CANCELLED.label, _("Stopped by a person or by code."), "quiet"),
     "lost": Badge("!", _("Worker lost"), _("Its worker stopped answering."), "err"),
     "crashed": Badge("!", _("Worker lost"), _("Its worker stopped answering."), "err"),
+    "timed out": Badge("✕", _("Timed out"), _("It took longer than its timeout."), "err"),
     "workflow running": Badge("▶", State.RUNNING.label, _("Its steps run one after the other."), "run"),
     "workflow successful": Badge("✓", State.SUCCESSFUL.label, _("All its tasks have succeeded."), "ok"),
     "workflow failed": Badge("✕", State.FAILED.label, _("A task of it did not succeed."), "err"),

@@ -144,7 +144,9 @@ class TaskChangeList(ChangeList):
         url = self.model_admin.bulk_url(self.request)
         if not url or not self.result_count:
             return {}
-        names = [name for name in self.tab.changes if self.model_admin.offers(self.request, name)]
+        # A change that is a verb with a time or the like is asked for as that verb.
+        verbs = [name for name in self.tab.changes if name == CHANGES[name].verb.name]
+        names = [name for name in verbs if self.model_admin.offers(self.request, name)]
         gone = dict.fromkeys((TAB, BEHIND))
         return {name: url + self.get_query_string({"listing": self.tab.listing, "verb": name} | gone) for name in names}
 

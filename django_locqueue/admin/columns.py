@@ -15,6 +15,7 @@ from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.payloads import arguments_line
 from django_locqueue.admin.progress import progress_bar
+from django_locqueue.admin.slow import is_slow
 from django_locqueue.models import State, Task
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import excerpt, legible, masking
@@ -84,9 +85,12 @@ class TaskColumns:
         return moments.time_tag(task.last_attempted_at or task.started_at)
 
     @admin.display(description=_("running for"))
-    def running_for_column(self, task: Task) -> str:
+    def running_for_column(self, task: Task) -> Any:
         started = task.last_attempted_at or task.started_at
-        return moments.span(timezone.now() - started) if started else "–"
+        if started is None:
+            return "–"
+        ran = timezone.now() - started
+        return format_html("{} {}", moments.span(ran), badge("slow") if is_slow(task.task_path, ran) else "")
 
     @admin.display(description=_("progress"), empty_value="–")
     def progress_column(self, task: Task) -> Any:

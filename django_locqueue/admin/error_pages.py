@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import InvalidPage
-from django.db.models import Q, Sum
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -17,10 +16,12 @@ from django.utils.translation import gettext as _
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
+from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
-from django_locqueue.models import ErrorCount, ErrorGroup
+from django_locqueue.models import ErrorGroup
+from django_locqueue.observability.history import Failures, failures
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import Selection
@@ -29,8 +30,6 @@ GROUPS_PER_PAGE = 25
 MOST_COUNTED = 1_000  # open tasks of one kind
 MOST_READ = 10_000  # failed tasks that are grouped by task
 MARKED_FOR = timedelta(days=1)  # new ones, and ones that came back
-HOUR = timedelta(hours=1)
-SPANS = {"last_hour": HOUR, "last_day": timedelta(days=1), "last_week": timedelta(days=7)}
 
 
 class ErrorRow(NamedTuple):
@@ -40,7 +39,7 @@ class ErrorRow(NamedTuple):
     mark: Any
     place: str
     tasks: str
-    counts: list[str]  # as SPANS
+    counts: list[str]  # of the last hour, day and week
     first_seen: Any
     last_seen: Any
     affects: str
@@ -101,25 +100,18 @@ def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]
     open_tasks = capped_counts(
         {group.pk: Selection("failed", group=group.pk).rows() for group in groups}, cap=MOST_COUNTED
     )
-    hours = (
-        ErrorCount.objects.filter(group__in=[group.pk for group in groups], hour__gt=now - HOUR - SPANS["last_week"])
-        .values("group_id")
-        # An hour that had begun before the span is in it: counts are kept by hours.
-        .annotate(**{name: Sum("count", filter=Q(hour__gt=now - span - HOUR)) for name, span in SPANS.items()})
-        .order_by()
-    )
-    counted = {found["group_id"]: found for found in hours}
-    return [_row(model_admin, request, group, open_tasks[group.pk], counted.get(group.pk, {}), now) for group in groups]
+    counted = failures([group.pk for group in groups], now=now)
+    return [_row(model_admin, request, group, open_tasks[group.pk], counted[group.pk], now) for group in groups]
 
 
-def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Any, now: Any) -> ErrorRow:
+def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failures, now: Any) -> ErrorRow:
     tasks = capped_text(found, MOST_COUNTED)
     return ErrorRow(
         error=error_line(group.error_class, group.message),
         mark=_mark(group, now),
         place=legible.line(group.place),
         tasks=tasks,
-        counts=[number_format(counted.get(name) or 0, force_grouping=True) for name in SPANS],
+        counts=[number_format(count, force_grouping=True) for count in (counted.hour, counted.day, counted.week)],
         first_seen=moments.time_tag(group.first_seen, now),
         last_seen=moments.time_tag(group.last_seen, now),
         affects=_task_name(group.task_path),
@@ -136,16 +128,9 @@ def _mark(group: Any, now: Any) -> Any:
 
 def _buttons(model_admin: Any, request: Any, count: str, **condition: str) -> list[tuple[str, str]]:
     """Return what can be done to all of a kind, by the page that asks before it."""
-    url = model_admin.bulk_url(request)
-    if url is None:
-        return []
-    tab = model_admin.tabs[0]
     labels = {"retry": _("Retry %(count)s…") % {"count": count}, "dismiss": _("Dismiss…")}
-    return [
-        (label, f"{url}?{urlencode({'listing': tab.listing, **condition, 'verb': name})}")
-        for name, label in labels.items()
-        if model_admin.offers(request, name)
-    ]
+    urls = {name: bulk_url(request, model_admin.admin_site, name, "failed", **condition) for name in labels}
+    return [(labels[name], url) for name, url in urls.items() if url is not None]
 
 
 def _list_url(model_admin: Any, **condition: str) -> str:

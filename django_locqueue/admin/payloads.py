@@ -19,6 +19,7 @@ MOST_TEXT = 2_000  # characters of one string
 OPEN_DEPTH = 2  # nested deeper than this, a part is shown when it is asked for
 MOST_DEPTH = 20
 LINE = 120
+MOST_COPIED = 16_000  # characters of JSON: it is on the page a second time, hidden
 
 
 def arguments_line(text: str, *, cut: bool) -> str:
@@ -71,6 +72,18 @@ class Payload:
         """Return the beginning as it is stored, for what is no JSON."""
         text = (self.start or "")[:BEGINNING]
         return legible.block(text if self.is_bare else masking.mask_text(text))
+
+    @property
+    def as_json(self) -> str:
+        """Return all of it, masked as it is shown, to be copied; empty for what is too large or no JSON."""
+        if self.is_missing or self.is_too_large:
+            return ""
+        try:
+            # What cannot be seen is spelled as JSON itself may spell it.
+            text = legible.block(json.dumps(self.value(), ensure_ascii=False, indent=2))
+        except (excerpt.Unreadable, RecursionError):
+            return ""
+        return text if len(text) <= MOST_COPIED else ""
 
     @property
     def hides(self) -> bool:

@@ -41,10 +41,11 @@ def alike(task: Any, site_name: str) -> Alike | None:
     """Return what there is to say of the kind of error of a failed task."""
     if task.state != State.FAILED or task.error_group_id is None:
         return None
-    count = capped_counts({"all": of_kind(task.error_group_id)})["all"] - 1
+    others = of_kind(task.error_group_id).filter(dismissed=False).exclude(pk=task.pk)  # as its list has them
+    count = capped_counts({"others": others})["others"]
     url = reverse("admin:locqueue_failedtask_changelist", current_app=site_name)
     place = "" if task.error_group is None else legible.line(task.error_group.place)
-    return Alike(capped_text(count) if count > 0 else "", f"{url}?group={task.error_group_id}", place)
+    return Alike(capped_text(count) if count else "", f"{url}?group={task.error_group_id}", place)
 
 
 def is_gone(task: Any) -> bool:

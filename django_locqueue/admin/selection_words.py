@@ -33,15 +33,18 @@ PRIORITY_WORDS = {
 }
 
 
-def words_of(selection: Selection) -> list[str]:
-    """Return the listing and each condition, fit for a page."""
+def words_of(selection: Selection, groups: Mapping[str, ErrorGroup] | None = None) -> list[str]:
+    """Return the listing and each condition, fit for a page.
+
+    ``groups``: kinds of errors by fingerprint, where they were read for many selections; else this asks for one.
+    """
     said = [str(LISTING_WORDS.get(selection.listing, selection.listing))]
     for sentence, value in (
         (_("queue is %(value)s"), selection.queue),
         (_("task is %(value)s"), selection.task),
         (_("worker is %(value)s"), selection.worker),
         (_("error is %(value)s"), selection.error.rpartition(".")[2]),
-        (_("error is %(value)s"), _group(selection.group)),
+        (_("error is %(value)s"), _group(selection.group, groups)),
         (_("state is %(value)s"), State(selection.state).label if selection.state else ""),
         (_("priority is %(value)s"), PRIORITY_WORDS.get(selection.priority, "")),
         (_("found by %(value)s"), selection.search),
@@ -57,20 +60,20 @@ def words_of(selection: Selection) -> list[str]:
     return said
 
 
-def stored_words(stored: Any) -> str:
+def stored_words(stored: Any, groups: Mapping[str, ErrorGroup] | None = None) -> str:
     """Return the words for a selection as a row holds it; of one that cannot be read, what it holds."""
     try:
         if not isinstance(stored, Mapping):
             raise TypeError
-        return " · ".join(words_of(Selection.from_json(stored)))
+        return " · ".join(words_of(Selection.from_json(stored), groups))
     except (ValueError, TypeError):
         return legible.line(masking.mask_text(str(stored))[:200])
 
 
-def _group(fingerprint: str) -> str:
+def _group(fingerprint: str, groups: Mapping[str, ErrorGroup] | None) -> str:
     if not fingerprint:
         return ""
-    group = ErrorGroup.objects.filter(pk=fingerprint).first()
+    group = ErrorGroup.objects.filter(pk=fingerprint).first() if groups is None else groups.get(fingerprint)
     if group is None:
         return fingerprint[:8]
     return f"{group.error_class.rpartition('.')[2]}: {masking.mask_text(group.message)}"

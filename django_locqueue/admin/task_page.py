@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_locqueue.admin.attempts import attempts_of
-from django_locqueue.admin.badges import state_badge
+from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.bare_payloads import COLUMNS, BarePayloads, may_see
 from django_locqueue.admin.changes import CHANGES, RUNS_IT, may
 from django_locqueue.admin.columns import error_name
@@ -55,8 +55,8 @@ class Section(NamedTuple):
 
     @property
     def part(self) -> str:
-        """The id of the element that shows it."""
-        return f"lq-{self.name}"
+        """The id of the element that holds it to be copied."""
+        return f"lq-{self.name}-json"
 
 
 PAYLOADS = (
@@ -170,7 +170,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 "task": task,
                 "task_path": legible.line(task.task_path),
                 "queue_name": legible.line(task.queue_name),
-                "badge": state_badge(task),
+                "badge": badge("lost") if task.state == State.RUNNING and task.worker_is_lost else state_badge(task),
                 "list_url": self.list_url(list_name),
                 "list_name": list_model._meta.verbose_name_plural,
                 "history_url": reverse("admin:locqueue_task_history", args=[task.pk], current_app=site.name),

@@ -151,6 +151,14 @@ def recent(period: str, *, now: datetime, database: str) -> tuple[Mapping[str, N
     return queues, (now - first).total_seconds() / 60
 
 
+def recent_tasks(period: str, *, now: datetime) -> Mapping[str, Numbers]:
+    """Return what ended in a period by the path of the task. One statement."""
+    chosen = PERIODS[period]
+    first = clock.floor(now - timedelta(seconds=chosen.seconds), chosen.bar_seconds)
+    rows = TaskStat.objects.filter(seconds=chosen.row_seconds, start__gte=first, start__lte=now)
+    return {path: numbers for (path,), numbers in _summed(rows, "task_path")}
+
+
 def failures(fingerprints: Sequence[str], *, now: datetime | None = None) -> dict[str, Failures]:
     """Return how often these kinds of failures were met of late; of all, also those that were not. One statement."""
     now = get_store().now() if now is None else clock.storable(now)

@@ -1,5 +1,6 @@
 """Whether the queue is well: what snapshots say, held against what somebody is willing to accept."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -68,7 +69,11 @@ def queue_databases() -> list[str]:
 
 def judge(found: Sequence[Snapshot], limits: Limits, queue: str = "") -> Verdict:
     """Return whether all is well, in the databases or with one queue."""
-    problems = [problem for each in found for problem in _problems(each, limits, queue)]
+    problems = [
+        (level, f"{each.database}: {text}" if len(found) > 1 else text)
+        for each in found
+        for level, text in _problems(each, limits, queue)
+    ]
     problems.sort(key=lambda problem: -_WORST_LAST.index(problem[0]))  # stable: in the order in which they are told
     return Verdict(problems[0][0] if problems else Level.OK, [text for _, text in problems])
 
@@ -92,9 +97,11 @@ def facts(found: Sequence[Snapshot]) -> str:
 
 def _problems(found: Snapshot, limits: Limits, queue: str) -> Iterator[tuple[Level, str]]:
     if found.missing_migrations:
-        yield Level.UNKNOWN, "The queue's migrations are not all applied: python manage.py migrate"
+        yield Level.UNKNOWN, "The task queue has database changes that are not applied: python manage.py migrate"
         return
     queues = [each for each in found.queues if not queue or each.name == queue]
+    if queue and not queues:
+        return  # it is in another database
     yield from _workers(found, queues, limits, queue)
     for each in queues:
         yield from _waiting(each, limits)
@@ -105,35 +112,40 @@ def _problems(found: Snapshot, limits: Limits, queue: str) -> Iterator[tuple[Lev
         return
     for unknown in found.unknown:
         named = f"{tasks(unknown.count)} name{_s(unknown.count)}"
-        yield Level.WARNING, f"{named} a function that no worker finds: {safe(unknown.path)}"
+        yield Level.WARNING, f"{named} a function that no longer exists: {safe(unknown.path)}"
     if not found.is_scheduling:
-        yield Level.WARNING, "No scheduler is active: schedules are overdue"
+        yield Level.WARNING, "No scheduler is active. Scheduled tasks will not be created"
     if abs(found.clock_seconds) > CLOCK_SECONDS:
-        yield Level.WARNING, f"The database's clock and this machine's differ by {duration(abs(found.clock_seconds))}"
+        yield Level.WARNING, f"The database clock and this server differ by {duration(abs(found.clock_seconds))}"
 
 
 def _workers(found: Snapshot, queues: Sequence[QueueNow], limits: Limits, queue: str) -> Iterator[tuple[Level, str]]:
     live = [worker for worker in found.live_workers if not queue or worker.serves(queue)]
+    wanted = f", {limits.min_workers} wanted" if limits.min_workers > 1 else ""
     if len(live) < limits.min_workers:
-        number = str(len(live)) if live else "No"
-        who = f"{number} worker{'s' if len(live) > 1 else ''}"
-        does = ("serve", "are running") if len(live) > 1 else ("serves", "is running")
-        does_it = f"{does[0]} queue {safe(queue)}" if queue else does[1]
-        yield Level.CRITICAL, f"{who} {does_it}" + (f", {limits.min_workers} wanted" if limits.min_workers > 1 else "")
+        who = f"{len(live) or 'No'} worker{'s' if len(live) > 1 else ''}"
+        if queue:
+            yield Level.CRITICAL, f'{who} serve{"" if len(live) > 1 else "s"} queue "{safe(queue)}"{wanted}'
+        elif live:
+            yield Level.CRITICAL, f"{who} {'are' if len(live) > 1 else 'is'} running{wanted}"
+        else:
+            cure = "Tasks wait until you start one: python manage.py runqueue"
+            yield Level.CRITICAL, f"No worker is running{wanted}. {cure}"
     if found.live_workers:
         for each in queues:
             if each in found.unserved:
+                cure = f"Start one: python manage.py runqueue --queues {shlex.quote(safe(each.name))}"
                 waiting = tasks(each.ready + each.limited)
-                yield Level.CRITICAL, f"Queue {safe(each.name)} has {waiting}, but no worker listens to it"
+                yield Level.CRITICAL, f'Queue "{safe(each.name)}" has {waiting}, but no worker listens to it. {cure}'
 
 
 def _waiting(queue: QueueNow, limits: Limits) -> Iterator[tuple[Level, str]]:
     name, waiting, oldest = safe(queue.name), queue.ready + queue.limited, queue.oldest_ready_seconds
     if queue.state == QueueState.PAUSED:
         if waiting:
-            yield Level.WARNING, f"Queue {name} is paused, and {tasks(waiting)} wait{_s(waiting)} in it"
+            yield Level.WARNING, f'Queue "{name}" is paused, and {tasks(waiting)} wait{_s(waiting)} in it'
     elif oldest is not None and oldest > limits.max_wait:
-        yield Level.CRITICAL, f"The oldest task in {name} has waited {duration(oldest)}"
+        yield Level.CRITICAL, f'The oldest task in "{name}" has waited {duration(oldest)}'
 
 
 def tasks(count: int) -> str:

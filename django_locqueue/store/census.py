@@ -141,9 +141,9 @@ class Census:
         parts, params = [], []
         for condition, order in (("state = 'ready'", _READY), (_IS_LIMITED, _LIMITED)):
             for name in names:
-                parts.append(_capped(f"{condition} AND queue_name = %s {order}"))
+                parts.append(self._capped(f"{condition} AND queue_name = %s", order))
                 params += [name, self.most]
-        parts += [_capped(f"state = 'ready' {_READY}"), _capped("attempt > 1 ORDER BY id DESC")]
+        parts += [self._capped("state = 'ready'", _READY), self._capped("attempt > 1", "ORDER BY id DESC")]
         parts += [
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled)",
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled AND problem = '' AND next_at < %s)",
@@ -172,7 +172,8 @@ class Census:
         params = [dump(now - timedelta(days=1)), dump(now - timedelta(hours=1)), self.most]
         return [Failed(name, *map(int, counts)) for name, *counts in self.store.fetch(_FAILED, params)]
 
-
-def _capped(where: str) -> str:
-    # Each LIMIT is inside, so that none reads on, and each ORDER BY is that of an index, so that no planner sorts.
-    return f"(SELECT COUNT(*) FROM (SELECT id FROM {_TABLE} WHERE {where} LIMIT %s) AS counted)"
+    def _capped(self, where: str, order: str) -> str:
+        # The LIMIT is inside, so that it does not read on. The order is that of the index, since PostgreSQL may scan
+        # the table otherwise; MySQL takes the index without it, and with it may sort.
+        order = "" if self.store.connection.vendor == "mysql" else order
+        return f"(SELECT COUNT(*) FROM (SELECT id FROM {_TABLE} WHERE {where} {order} LIMIT %s) AS counted)"

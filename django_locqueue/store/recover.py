@@ -77,10 +77,14 @@ class Recovering(FreeingItems, Stepping):
 
     @repeated
     def heartbeat(self, worker_id: int, *, lease: float, stopping: bool = False, now: datetime | None = None) -> bool:
-        """Extend the lease by ``lease`` seconds from now. False: the worker was given up; it must register anew."""
+        """Extend the lease by ``lease`` seconds from now. False: the worker was given up, and must register anew.
+
+        Also False where one that does not stop was asked to: this is the only statement of most beats.
+        """
         time = self.time(now)
+        asked = {} if stopping else {"stop_requested": False}
         return bool(
-            self.workers.filter(pk=worker_id, stopped_at=None).update(
+            self.workers.filter(pk=worker_id, stopped_at=None, **asked).update(
                 heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping
             )
         )
@@ -92,7 +96,7 @@ class Recovering(FreeingItems, Stepping):
         return bool(live.update(stop_requested=True))
 
     def is_asked_to_stop(self, worker_id: int) -> bool:
-        return self.workers.filter(pk=worker_id, stop_requested=True).exists()
+        return self.workers.filter(pk=worker_id, stopped_at=None, stop_requested=True).exists()
 
     @repeated
     def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:

@@ -15,7 +15,7 @@ from django_locqueue.verbs import VERBS
 
 logger = logging.getLogger("django_locqueue.worker")
 
-LOOK_SECONDS = 10.0  # where the database tells nobody that there is something to do
+LOOK_SECONDS = 15.0  # where the database tells nobody that there is something to do
 NEWS_SECONDS = 0.9
 BULK_PERMISSION = "locqueue.bulk_task"
 

@@ -43,7 +43,8 @@ class ChunkExecutor(Executor):
         execution.cancel_grace = self.single.cancel_grace  # with or without a context: its calls say whether to stop
         if first.plan.definition.takes_context:
             args = [ChunkContext(execution=execution, store=self.store), calls]
-        return replace(first, args=args, kwargs={})
+        hooked = first.hooked and replace(first.hooked, chunk=[call.hooked for _, call in begun if call.hooked])
+        return replace(first, args=args, kwargs={}, hooked=hooked)
 
     def normalise(self, execution: Execution, options: TaskDefinition | None, value: Any) -> Outcome:
         called = _called(execution)

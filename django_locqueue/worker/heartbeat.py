@@ -70,13 +70,11 @@ class Heartbeat(Service):
 
     def run_once(self, now: datetime | None = None) -> float:
         beat = time.monotonic()
-        if self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now):
+        if self._beat(now):
             if beat - self._last_beat > 2 * self.interval:
                 self._steady_since = beat
             self._last_beat = beat
             self.on_beat()
-            if not self.stopping and self.store.is_asked_to_stop(self.row.pk):
-                self.on_dismissal()
         else:
             # Silent for too long: others have taken its tasks.
             self.pool.ask_to_stop(StopReason.LEASE_LOST)
@@ -84,6 +82,15 @@ class Heartbeat(Service):
                 return self.interval  # it will claim no more, so it needs no new row
             self._began()
         return self.interval
+
+    def _beat(self, now: datetime | None) -> bool:
+        """Extend the lease; False: the row is no longer ours."""
+        beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now)
+        if not beaten and not self.stopping and self.store.is_asked_to_stop(self.row.pk):
+            self.stopping = True
+            self.on_dismissal()
+            beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=True, now=now)
+        return beaten
 
     def look_for_cancelled(self) -> None:
         """Ask those of our running tasks to stop that somebody has cancelled."""

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from django_locqueue.models import Activity, Limit, Queue, Schedule, Task, Workflow
+from django_locqueue.models import Activity, ErrorGroup, Limit, Queue, Schedule, Task, Workflow
 from django_locqueue.store import get_store
 from tests.admin.conftest import list_url, schedule_url, task_url
 
@@ -91,14 +91,22 @@ class TestPage:
             assert text in body
 
     def test_a_filter_is_said_in_words(self, root: Client) -> None:
-        record(selection={"listing": "failed", "queue": "mail", "options": {"queue_name": "slow"}})
-        assert "list: failed · queue: mail · to queue: slow" in body_of(root)
+        ErrorGroup.objects.create(fingerprint="f1", error_class="builtins.OSError", message="no room")
+        for number in range(3):
+            record(selection={"listing": "failed", "queue": "mail", "group": "f1"}, target=f"#{number + 1}")
+        body = body_of(root)
+        assert body.count("Failed tasks · queue is mail · error is OSError: no room") == 3
+        assert '<a href="/admin/locqueue/bulkoperation/3/change/">#3</a>' in body
+
+    def test_what_was_chosen_is_said(self, root: Client) -> None:
+        record("move", target="7", selection={"options": {"queue_name": "slow"}})
+        assert "to queue: slow" in body_of(root)
 
     def test_large_numbers_and_times_are_written_as_people_do(self, root: Client) -> None:
-        record(selection={"options": {"run_after": "2126-12-01T15:00:00+00:00"}, "since": "x"}, changed=12_763)
+        record(selection={"options": {"run_after": "2126-12-01T15:00:00+00:00", "priority": 5}}, changed=12_763)
         body = body_of(root)
         assert "Retried 12,763 tasks." in body
-        assert "since: x · time: Dec. 1, 2126 15:00:00 UTC" in body
+        assert "time: Dec. 1, 2126 15:00:00 UTC · priority: 5" in body
 
     def test_a_single_task_is_linked(self, root: Client, make_task: Any) -> None:
         task = make_task("failed")
@@ -136,7 +144,9 @@ class TestPage:
 
     def test_a_verb_of_another_version_and_hostile_text_are_text(self, root: Client) -> None:
         evil = "<img src=x>\u202e"
-        record(evil, by=evil, target=evil, reason=evil, source=evil, selection={evil: evil, "ids": [evil]})
+        selection = {evil: evil, "ids": [evil], "options": {evil: evil}}
+        record(evil, by=evil, target=evil, reason=evil, source=evil, selection=selection)
+        record("retry", by=evil, target=evil, source=evil, selection={"listing": evil, evil: evil})
         body = body_of(root)
         assert "<img src=x" not in body
         assert "\u202e" not in body

@@ -1,7 +1,7 @@
 """A page costs the same beside a million rows."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,7 +54,9 @@ def page(client: Client, name: str, query: str = "") -> str:
 def queries_of(client: Client, url: str) -> list[str]:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(url).status_code == 200, url
-    return [query["sql"] for query in captured]
+    sent = (query["sql"] for query in captured)
+    # Inside a test's transaction that of a statement's limit is a savepoint; it reads nothing.
+    return [sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK", "SET LOCAL"))]
 
 
 def change_list(model: type[Task], query: str) -> Any:

@@ -11,8 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from django_locqueue.admin.tracebacks import draw_traceback
-from django_locqueue.exceptions import UnknownTask
-from django_locqueue.models import Activity, ErrorGroup, Task, TaskAttempt
+from django_locqueue.exceptions import TaskTimeout, UnknownTask
+from django_locqueue.models import Activity, ErrorGroup, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import class_path
 from tests import tasks
 from tests.admin.conftest import list_url, task_url
@@ -172,6 +172,7 @@ class TestRelated:
         group = ErrorGroup.objects.create(fingerprint="f" * 40, error_class="OSError", place="shop/mail.py:41 send")
         task, *_ = [make_task("failed", error_group=group) for _ in range(3)]
         make_task("successful", error_group=group)
+        make_task("failed", error_group=group, dismissed=True)
         body = body_of(root, task)
         assert "2 more like this" in body
         assert f'href="{list_url("failedtask")}?group={"f" * 40}"' in body
@@ -223,8 +224,35 @@ def test_one_that_was_deleted_is_said_to_be(root: Client) -> None:
     assert "Task #48211 does not exist. It may have been deleted after 7 days." in body
 
 
-def test_each_part_that_can_be_copied_is_there(root: Client, make_task: Any) -> None:
-    body = body_of(root, make_task("successful", return_value={"a": 1}))
+def test_each_part_that_can_be_copied_is_there_once(root: Client, make_task: Any) -> None:
+    body = body_of(root, make_task("successful", return_value={"a": "\u202e"}))
     wanted = re.findall(r'data-lq-copy="([^"]+)"', body)
-    assert wanted == ["lq-id", "lq-arguments", "lq-result"]
+    assert wanted == ["lq-id", "lq-arguments-json", "lq-result-json"]
     assert all(body.count(f'id="{part}"') == 1 for part in wanted)
+    assert "&quot;a&quot;: &quot;\\u202e&quot;" in body
+
+
+def test_what_is_copied_is_masked_as_what_is_shown(root: Client, make_task: Any) -> None:
+    body = body_of(root, make_task(args_kwargs={"args": [], "kwargs": {"password": SECRET}}))
+    assert SECRET not in body
+    assert "lq-arguments-json" in body
+
+
+def test_a_try_that_took_too_long_is_said_to_have(root: Client, make_task: Any) -> None:
+    task = make_task("failed")
+    TaskAttempt.objects.create(
+        task=task,
+        number=1,
+        outcome="failed",
+        worker_name="w",
+        finished_at=timezone.now(),
+        error_class=class_path(TaskTimeout),
+    )
+    assert "</span> Timed out</span>" in body_of(root, task)
+
+
+def test_a_running_task_whose_worker_is_silent_says_so(root: Client, make_task: Any, worker: Worker) -> None:
+    task = make_task("running", worker=worker)
+    assert "Worker lost" not in body_of(root, task)
+    Worker.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    assert "Worker lost" in body_of(root, task)

@@ -34,8 +34,9 @@ def test_the_options_that_are_shown_are_the_defaults():
     assert block('TASKS = {"default": {\n')["TASKS"]["default"]["OPTIONS"] == backend.OPTIONS
 
 
-def test_the_settings_of_a_worker_that_are_shown_are_the_defaults():
-    assert block('TASKS = {"default": {\n')["LOCQUEUE"] == {"WORKER": conf.worker.defaults}
+def test_the_settings_that_are_shown_are_the_defaults():
+    shown = block('TASKS = {"default": {\n')["LOCQUEUE"]
+    assert shown == {"WORKER": conf.worker.defaults, "MONITORING": conf.monitoring.defaults}
 
 
 def test_the_block_for_sqlite_has_options_that_django_knows():

@@ -46,6 +46,7 @@ def test_a_page_opens(shop, path):
 
 def test_health_answers_in_json(shop):
     assert shop.get("/health/").json() == {"status": "ok"}
+    assert shop.get("/queue/health/").status_code == 401  # it has no token yet
 
 
 def test_an_order_leaves_three_tasks(shop):

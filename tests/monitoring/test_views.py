@@ -46,7 +46,10 @@ class TestHealth:
     def test_without_a_worker_it_is_503(self, db, ask):
         answer = ask("health/")
         assert answer.status_code == 503
-        assert answer.json() == {"status": "critical", "problems": ["No worker is running"]}
+        assert answer.json() == {
+            "status": "critical",
+            "problems": ["No worker is running. Tasks wait until you start one: python manage.py runqueue"],
+        }
 
     def test_limits_are_the_settings(self, worker, now, ask, settings):
         put(run_after=now - timedelta(seconds=90))

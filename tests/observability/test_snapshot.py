@@ -1,5 +1,8 @@
 """The one answer to how the queue is."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Queue, Schedule, Task, TaskStat, Worker
+from django_locqueue.observability import snapshot as snapshots
 from django_locqueue.observability.snapshot import MOST_TASKS, QueueState, Snapshot, WorkerState, snapshot
 from django_locqueue.store import store_for
 from tests.store.plans import plans
@@ -201,6 +205,15 @@ def test_it_costs_the_same_whatever_there_is(now):
     assert len(of_much) == len(of_nothing) == 9
 
 
+def test_of_very_many_queues_those_are_shown_in_which_something_waits(now, monkeypatch):
+    monkeypatch.setattr("django_locqueue.observability.snapshot.MOST_QUEUES", 3)
+    Queue.objects.bulk_create([Queue(name=f"idle-{number}") for number in range(5)])
+    put(queue_name="mail", run_after=now)
+    put("blocked", queue_name="limited", limit_key="smtp", run_after=now)
+    assert [queue.name for queue in seen().queues] == ["idle-0", "limited", "mail"]
+    assert seen().ready == 1
+
+
 def test_counts_end_at_the_cap(now, monkeypatch):
     monkeypatch.setattr("django_locqueue.observability.snapshot.CAP", 3)
     for state in ("ready", "scheduled", "failed", "running"):
@@ -220,6 +233,24 @@ def test_readers_share_what_was_read_for_some_seconds(now, settings):
     settings.LOCQUEUE = {"ADMIN": {"COUNTS_SECONDS": 0}}
     Task.objects.all().delete()
     assert snapshot().ready == 0
+
+
+def test_while_one_thread_reads_the_others_are_given_what_there_was(now, settings, monkeypatch):
+    settings.LOCQUEUE = {"ADMIN": {"COUNTS_SECONDS": 0}}
+    first, reads, goes_on = snapshot(), threading.Event(), threading.Event()
+
+    def take(store):
+        reads.set()
+        assert goes_on.wait(10)
+        return replace(first, ready=7)
+
+    monkeypatch.setattr(snapshots, "_take", take)
+    with ThreadPoolExecutor() as pool:
+        reader = pool.submit(snapshot)
+        assert reads.wait(10)
+        assert snapshot() is first
+        goes_on.set()
+        assert reader.result(10).ready == 7
 
 
 @pytest.mark.parametrize("statistics", ["empty", "full"])

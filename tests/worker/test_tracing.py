@@ -6,9 +6,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from django_locqueue.models import Task
 from django_locqueue.observability import tracing
-from tests import hooks, retried_tasks, tasks
-from tests.running import row, run_next, run_on_loop
+from tests import chunked_tasks, hooks, retried_tasks, tasks
+from tests.running import row, run_chunk, run_next, run_on_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,10 +31,20 @@ def tracer(exporter, monkeypatch, settings):
     return provider.get_tracer("tests")
 
 
-def test_the_trace_context_travels_in_the_metadata(tracer):
+def test_a_call_has_a_span_in_the_trace_of_its_request(tracer, exporter):
     with tracer.start_as_current_span("request") as request:
+        tasks.add.using(queue_name="mail").enqueue(1)
+    [span, _] = exporter.get_finished_spans()
+    assert (span.name, span.kind) == ("enqueue tests.tasks.add", trace.SpanKind.PRODUCER)
+    assert span.parent.span_id == request.get_span_context().span_id
+    assert span.context.trace_id == request.get_span_context().trace_id
+    assert span.attributes["messaging.destination.name"] == "mail"
+
+
+def test_the_trace_context_travels_in_the_metadata(tracer, exporter):
+    with tracer.start_as_current_span("request"):
         result = tasks.add.using(metadata={"tenant": "acme"}).enqueue(1)
-    context = request.get_span_context()
+    context = exporter.get_finished_spans()[0].context
     metadata = row(result).metadata
     assert metadata["tenant"] == "acme"
     version, trace_id, span_id, _ = metadata["traceparent"].split("-")
@@ -42,14 +53,13 @@ def test_the_trace_context_travels_in_the_metadata(tracer):
 
 @pytest.mark.parametrize("run", [run_next, run_on_loop])
 def test_a_run_is_linked_to_its_enqueue(tracer, exporter, run):
-    with tracer.start_as_current_span("request") as request:
+    with tracer.start_as_current_span("request"):
         result = tasks.echo_async.enqueue(1)
     run()
-    span = exporter.get_finished_spans()[-1]
+    enqueue, _, span = exporter.get_finished_spans()
     assert span.name == "run tests.tasks.echo_async"
     [link] = span.links
-    enqueued_in = request.get_span_context()
-    assert (link.context.trace_id, link.context.span_id) == (enqueued_in.trace_id, enqueued_in.span_id)
+    assert (link.context.trace_id, link.context.span_id) == (enqueue.context.trace_id, enqueue.context.span_id)
     assert span.parent is None
     assert span.kind is trace.SpanKind.CONSUMER
     assert (span.attributes["messaging.message.id"], span.attributes["messaging.destination.name"]) == (
@@ -95,3 +105,32 @@ def test_a_trace_context_that_is_none_is_left_alone(tracer, exporter, metadata):
     run_next()
     [span] = exporter.get_finished_spans()
     assert list(span.links) == []
+
+
+def test_what_a_task_enqueues_goes_on_in_the_trace_of_its_run(tracer, exporter):
+    hooks.enqueue_another.enqueue()
+    run_next()
+    run_next()
+    enqueue, first, second = exporter.get_finished_spans()
+    assert enqueue.parent.span_id == first.context.span_id
+    assert [link.context.span_id for link in second.links] == [enqueue.context.span_id]
+
+
+def test_each_attempt_is_a_span_linked_to_the_same_enqueue(tracer, exporter):
+    with tracer.start_as_current_span("request"):
+        retried_tasks.snooze.enqueue(0)
+    for _ in range(2):
+        Task.objects.update(state="ready")
+        run_next()
+    enqueue, _, *runs = exporter.get_finished_spans()
+    assert [[link.context.span_id for link in run.links] for run in runs] == [[enqueue.context.span_id]] * 2
+
+
+def test_the_run_of_a_chunk_is_linked_to_each_of_its_calls(tracer, exporter):
+    with tracer.start_as_current_span("request"):
+        for number in range(3):
+            chunked_tasks.note.enqueue(number)
+    run_chunk()
+    *enqueues, _, run = exporter.get_finished_spans()
+    assert [link.context.span_id for link in run.links] == [span.context.span_id for span in enqueues]
+    assert run.attributes["messaging.batch.message_count"] == 3

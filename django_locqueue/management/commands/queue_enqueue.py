@@ -7,7 +7,6 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue import compat
 from django_locqueue.exceptions import InvalidSchedule
-from django_locqueue.management import person
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.until import until
 from django_locqueue.models.task import queue_name_problem
@@ -61,9 +60,7 @@ class Command(QueueCommand):
         if getattr(result, "is_duplicate", False):
             self.stdout.write(f"Nothing was added: #{result.id} holds its unique key and does the same.")
             return
-        store.record_activity(
-            "enqueue", by=person.name(), source="command", target=f"#{result.id}", reason=options["reason"]
-        )
+        self.note(store, "enqueue", target=f"#{result.id}", reason=options["reason"])
         self.stdout.write(f"{name} was added to queue {legible.line(varied.queue_name)} as #{result.id}.")
 
 

@@ -1,6 +1,5 @@
 """``manage.py queue_prune --dry-run``: what workers do each minute, now: what ended longer ago than it is kept goes."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
-from django_locqueue.management import person, table
+from django_locqueue.management import table
+from django_locqueue.management.change_command import can_ask
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.store import Store
@@ -41,7 +41,7 @@ class Command(QueueCommand):
             self.stdout.write("Nothing was deleted: this was a dry run.")
             return
         if total and not options["yes"]:
-            if not self._can_ask():
+            if not can_ask():
                 raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
             if input(f"Delete {some}? [y/N] ").strip().lower() not in ("y", "yes"):
                 self.stdout.write("Nothing was deleted.")
@@ -84,7 +84,4 @@ class Command(QueueCommand):
             text += f" {workers:,} row{'' if workers == 1 else 's'} of stopped workers went too."
         self.stdout.write(text)
         if total:
-            store.record_activity("prune", by=person.name(), source="command", matched=total, changed=total)
-
-    def _can_ask(self) -> bool:
-        return sys.stdin is not None and sys.stdin.isatty()
+            self.note(store, "prune", matched=total, changed=total)

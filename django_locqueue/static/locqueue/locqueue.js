@@ -162,6 +162,7 @@
       button.textContent = button.dataset.lqCopied;
       setTimeout(() => { button.textContent = word; }, 2000);
     } catch {
+      part.hidden = false;
       getSelection().selectAllChildren(part); // browsers give the clipboard to HTTPS only
     }
   };

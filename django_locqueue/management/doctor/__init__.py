@@ -1,0 +1,1 @@
+"""What ``queue_doctor`` looks at."""
