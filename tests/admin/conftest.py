@@ -1,6 +1,6 @@
 """People, rows and pages that the admin tests use."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +10,6 @@ from django.test import Client
 from django.utils import timezone
 
 from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
-from django_locqueue.observability.snapshot import forget, snapshot
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
 PAGES = ("overview", *LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
@@ -109,15 +108,6 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "broken": {"cron": "0 0 31 4 *", "enabled": False, "problem": "cron never matches a date"},
     "gone": {"cron": "0 3 * * *", "enabled": False, "source": "code", "removed_at": timezone.now()},
 }
-
-
-@pytest.fixture
-def kept_snapshot(settings: Any) -> Iterator[None]:
-    """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
-    settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
-    snapshot(fresh=True)
-    yield
-    forget()
 
 
 def list_url(model_name: str, query: str = "") -> str:
