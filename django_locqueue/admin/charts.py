@@ -210,30 +210,6 @@ def _said(value: float | None, text_of: Callable[[float], str]) -> str:
     return "–" if value is None else text_of(value)
 
 
-SPARK_WIDTH, SPARK_HEIGHT = 120, 20
-
-
-@dataclass(frozen=True)
-class Sparkline:
-    """Small bars without words: ``rects`` are left, top, width and height of those that are there."""
-
-    rects: Sequence[tuple[str, str, str, str]]
-    width: str = str(SPARK_WIDTH)
-    height: str = str(SPARK_HEIGHT)
-
-
-def sparkline(values: Sequence[float]) -> Sparkline:
-    most = max(values, default=0)
-    slot = SPARK_WIDTH / max(1, len(values))
-    return Sparkline(
-        [
-            (_text(number * slot), _text(SPARK_HEIGHT - height), _text(slot * FILL), _text(height))
-            for number, value in enumerate(values)
-            if value > 0 and (height := max(1.0, SPARK_HEIGHT * value / most))
-        ]
-    )
-
-
 @dataclass(frozen=True)
 class Rank:
     """One line of a ranking: what it is, how much of the whole, and where to look at it."""

@@ -219,8 +219,7 @@ class OverviewView:
                 "task": task_name(path),
                 "url": self._list("task", task=path),
                 "p95": in_words(found.run_p95 or 0),
-                "runs": ngettext("%(count)s run", "%(count)s runs", sum(found.run_bins))
-                % {"count": numbers.whole(sum(found.run_bins))},
+                "runs": numbers.whole(sum(found.run_bins)),
             }
             for path, found in self.slowest
         ]

@@ -12,7 +12,6 @@ from django_locqueue.admin.charts import (
     Words,
     bar_chart,
     line_chart,
-    sparkline,
 )
 
 
@@ -75,9 +74,3 @@ def test_a_line_has_a_gap_where_nothing_is_known() -> None:
 
 def test_a_line_of_nothing_breaks_nothing() -> None:
     assert line_chart("", [("p95", None)], [Moment("a", [None])], str).lines[0].parts == []
-
-
-def test_a_sparkline_leaves_out_what_is_not_there() -> None:
-    rects = sparkline([0, 5, 10]).rects
-    assert [(float(top), float(height)) for _, top, _, height in rects] == [(10, 10), (0, 20)]
-    assert sparkline([]).rects == []
