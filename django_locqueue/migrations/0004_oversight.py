@@ -15,6 +15,18 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='Overview',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+            ],
+            options={
+                'verbose_name': 'overview',
+                'verbose_name_plural': 'Overview',
+                'managed': False,
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
             name='TaskStat',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),

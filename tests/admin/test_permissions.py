@@ -17,7 +17,7 @@ SEE = ("view_task", "view_worker", "view_queue", "view_schedule")
 
 
 def permission_for(page: str) -> str:
-    return "view_task" if page in (*LISTS, "workflow") else f"view_{page}"
+    return "view_task" if page in (*LISTS, "workflow", "overview") else f"view_{page}"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -19,7 +19,7 @@ from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeLi
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
 from django_locqueue.accesslog.admin.export import csv_response
 from django_locqueue.accesslog.admin.not_logged import not_logged
-from django_locqueue.accesslog.admin.numbers import whole
+from django_locqueue.admin.numbers import whole
 from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of

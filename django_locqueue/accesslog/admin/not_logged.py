@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_locqueue.accesslog.admin.numbers import whole
+from django_locqueue.admin.numbers import whole
 from django_locqueue.accesslog.losses import lost_since
 
 DAY = datetime.timedelta(days=1)
