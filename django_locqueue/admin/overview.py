@@ -1,4 +1,4 @@
-"""The overview: is the queue healthy? Read from the snapshot and from what workers have counted, never from the tasks."""
+"""The overview: is the queue healthy? Read from the snapshot and from what workers have counted, not from the tasks."""
 
 from typing import Any
 
