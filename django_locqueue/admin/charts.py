@@ -199,7 +199,9 @@ def _parts(values: Sequence[float | None], step: float, most: float) -> Iterator
     for is_there, found in groupby(enumerate(values), key=lambda pair: pair[1] is not None):
         if not is_there:
             continue
-        points = [((number + 0.5) * step, HEIGHT - 0.95 * HEIGHT * (value or 0) / (most or 1)) for number, value in found]
+        points = [
+            ((number + 0.5) * step, HEIGHT - 0.95 * HEIGHT * (value or 0) / (most or 1)) for number, value in found
+        ]
         if len(points) == 1:  # a line of one point would not be seen
             [(x, y)] = points
             points = [(x - step / 3, y), (x + step / 3, y)]

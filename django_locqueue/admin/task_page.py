@@ -197,9 +197,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 ],
                 "attempts": attempts,
                 "log": log_of(task),
-                "lq": Strip(
-                    request, site, f"locqueue.{list_name}", refresh=5 if task.state == State.RUNNING else None
-                ),
+                "lq": Strip(request, site, f"locqueue.{list_name}", refresh=5 if task.state == State.RUNNING else None),
             },
         )
 

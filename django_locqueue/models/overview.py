@@ -10,3 +10,6 @@ class Overview(models.Model):
         default_permissions = ()  # its page asks for those of tasks
         verbose_name = _("overview")
         verbose_name_plural = _("Overview")
+
+    def __str__(self) -> str:
+        return "overview"

@@ -9,9 +9,7 @@ from django_locqueue.observability.history import Failures, failures
 LOOKED_AT = 50  # kinds, those that were met last
 
 
-def frequent_errors(
-    span: timedelta, *, now: datetime, most: int, hours: str
-) -> Sequence[tuple[ErrorGroup, int]]:
+def frequent_errors(span: timedelta, *, now: datetime, most: int, hours: str) -> Sequence[tuple[ErrorGroup, int]]:
     """Return kinds with how often each was met, the most frequent first. Two statements.
 
     ``hours``: the field of :class:`Failures` that covers the span; it counts whole clock hours.

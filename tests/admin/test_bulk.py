@@ -152,9 +152,7 @@ class TestAsking:
     def test_an_address_that_asks_for_nothing_is_refused(self, root: Client, query: str) -> None:
         assert root.get(f"{NEW}{query}").status_code == 400
 
-    def test_it_takes_few_queries_however_many_match(
-        self, root: Client, failed: None, kept_snapshot: None
-    ) -> None:
+    def test_it_takes_few_queries_however_many_match(self, root: Client, failed: None, kept_snapshot: None) -> None:
         with CaptureQueriesContext(connection) as few:
             root.get(RETRY)
         put_many(500, "failed", finished_at=timezone.now() - timedelta(minutes=1))

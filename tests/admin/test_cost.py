@@ -1,7 +1,7 @@
 """A page costs the same beside a million rows."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 

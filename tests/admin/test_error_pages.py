@@ -94,9 +94,7 @@ def test_more_kinds_take_no_more_queries(
     assert len(queries_of(root, list_url("failedtask", "errors/"))) == len(few) <= 8
 
 
-def test_failed_tasks_are_counted_by_task(
-    root: Client, make_task: Callable[..., Task], kept_snapshot: None
-) -> None:
+def test_failed_tasks_are_counted_by_task(root: Client, make_task: Callable[..., Task], kept_snapshot: None) -> None:
     for path in ("shop.tasks.send", "shop.tasks.pay", "shop.tasks.pay"):
         make_task("failed", task_path=path)
     make_task("failed", task_path="shop.tasks.gone", dismissed=True)

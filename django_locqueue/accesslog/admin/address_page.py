@@ -16,10 +16,8 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.changelist import NEWEST, WINDOW, bound_of
-from django_locqueue.admin.charts import Chart, Column, Rank, Ranking, bar_chart
 from django_locqueue.accesslog.admin.columns import place_text
 from django_locqueue.accesslog.admin.data_note import data_note
-from django_locqueue.admin.numbers import whole
 from django_locqueue.accesslog.admin.programs import program
 from django_locqueue.accesslog.admin.shown import REQUESTS, local, may_see_full_ip
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
@@ -28,6 +26,8 @@ from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
+from django_locqueue.admin.charts import Chart, Column, Rank, Ranking, bar_chart
+from django_locqueue.admin.numbers import whole
 from django_locqueue.admin.strip import Strip
 
 MOST_ROWS = 10_000
