@@ -42,7 +42,7 @@ lint: $(READY) ## style, types, layers, and that no migration is missing
 	@echo "lint: all good"
 
 clean: ## remove .venv, caches and what the demo left
-	@rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	@rm -rf $(VENV) .demo .artifacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml

@@ -1,4 +1,4 @@
-"""Retry a hundred thousand failed tasks by one bulk operation while two workers run: ``python -m benchmarks.bulk_retry``.
+"""Retry 100,000 failed tasks by one bulk operation while two workers run: ``python -m benchmarks.bulk_retry``.
 
 Prints how long it took and checks that each task ran exactly once more and that the counts add up.
 """

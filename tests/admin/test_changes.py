@@ -11,6 +11,8 @@ from django_locqueue import compat
 from django_locqueue.models import Queue, Task
 from tests.admin.conftest import list_url, task_url
 
+pytestmark = pytest.mark.any_vendor
+
 
 def act(client: Client, name: str, tasks: list[Task], page: str = "task", **more: Any) -> str:
     """Do a change to ticked rows, and return the page that follows."""

@@ -7,6 +7,8 @@ from django.utils import translation
 
 from django_locqueue.admin.moments import span
 
+pytestmark = pytest.mark.any_vendor
+
 
 @pytest.mark.parametrize(
     ("seconds", "english", "chinese"),

@@ -13,6 +13,8 @@ from django.utils import timezone
 from django_locqueue.models import Activity, Queue, Task, TaskAttempt, Worker
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
+pytestmark = pytest.mark.any_vendor
+
 INLINE = re.compile(r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE)
 
 

@@ -9,6 +9,8 @@ from django.test import Client
 from django_locqueue.models import Queue, Task
 from tests.admin.conftest import LISTS, PAGES, list_url, task_url
 
+pytestmark = pytest.mark.any_vendor
+
 CHANGES = {"retry": "failed", "run": "scheduled", "cancel": "ready", "delete": "failed"}
 STATE_AFTER = {"retry": "ready", "run": "ready", "cancel": "cancelled"}
 SEE = ("view_task", "view_worker", "view_queue", "view_schedule")

@@ -13,6 +13,8 @@ from django_locqueue.models import Schedule, ScheduleRun, Task
 from tests import tasks
 from tests.admin.conftest import list_url, schedule_url
 
+pytestmark = pytest.mark.any_vendor
+
 ADD = list_url("schedule", "add/")
 FORM: dict[str, Any] = {
     "name": "nightly",

@@ -13,6 +13,8 @@ from django_locqueue.store.serve import Owner
 from tests.admin.conftest import list_url, task_url
 from tests.store.flows import end_all, flow, ids_of, start, states
 
+pytestmark = pytest.mark.any_vendor
+
 
 @pytest.fixture
 def store(db: None) -> Store:

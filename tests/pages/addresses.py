@@ -15,15 +15,18 @@ NOBODY = "nobody"  # a permission that does not exist: also a superuser is refus
 
 @dataclass(frozen=True)
 class Address:
-    """``needs``: permissions, all of them. ``changes``: is posted to, with ``posted``, and refuses to be looked at."""
+    """``needs``: permissions, all of them; of a tuple in it, one. ``changes``: is posted to, with ``posted``, and
+    refuses to be looked at.
+    """
 
-    needs: tuple[str, ...]
+    needs: tuple[str | tuple[str, ...], ...]
     args: Callable[[World], list[Any]] = lambda world: []
     changes: bool = False
     posted: dict[str, Any] = field(default_factory=dict)
     query: str = ""
     redirects: bool = False
     also_posted: bool = False  # a page that is looked at, and posted to where a form or actions stand in it
+    only_shows: bool = False  # posted to, since it is written down who looked: read-only mode lets it be
 
     def url(self, name: str, world: World, site: str = "admin") -> str:
         return reverse(f"admin:{name}", args=self.args(world), current_app=site) + self.query
@@ -41,7 +44,17 @@ def queue(world: World) -> list[Any]:
     return [quote(world.queue.pk)]
 
 
+def arguments(world: World) -> list[Any]:
+    return [world.tasks["failed"].pk, "arguments"]
+
+
+def operation(world: World) -> list[Any]:
+    return [world.operation.pk]
+
+
 CONFIRMED = {"confirmed": "yes"}
+LATER = {**CONFIRMED, "run_after": "2099-12-01T08:00"}
+SEES_BULK = ("locqueue.view_bulkoperation", "locqueue.bulk_task")
 TASKS = "locqueue.view_task"
 LOG = "locqueue_accesslog."
 
@@ -58,19 +71,47 @@ ADDRESSES: dict[str, Address] = {
         f"locqueue_{name}_change": Address((TASKS,), task("failed"), redirects=True)
         for name in ("pendingtask", "runningtask", "failedtask", "retriedtask")
     },
+    **{
+        f"locqueue_{name}_{what}": address
+        for name in ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
+        for what, address in {
+            "data": Address((TASKS,)),
+            "export": Address((TASKS, "locqueue.export_data")),
+        }.items()
+    },
+    "locqueue_failedtask_errors": Address((TASKS,)),
+    "locqueue_failedtask_tasks": Address((TASKS,)),
+    "locqueue_task_enqueue": Address(("locqueue.enqueue_task",), also_posted=True),
+    "locqueue_task_show": Address((TASKS, "locqueue.view_payload"), task("failed"), True, only_shows=True),
+    "locqueue_task_download": Address((TASKS,), arguments, also_posted=True, only_shows=True),
+    "locqueue_task_retry_at": Address(("locqueue.retry_task",), task("failed"), True, LATER),
+    "locqueue_task_change_time": Address(("locqueue.run_task",), task("scheduled"), True, LATER),
+    "locqueue_task_move": Address(("locqueue.run_task",), task("ready"), True, {**CONFIRMED, "queue_name": "default"}),
+    "locqueue_task_change_priority": Address(("locqueue.run_task",), task("ready"), True, {**CONFIRMED, "priority": 5}),
+    "locqueue_task_stop": Address(("locqueue.cancel_task",), task("scheduled"), True, CONFIRMED),
+    "locqueue_task_dismiss": Address(("locqueue.retry_task",), task("failed"), True, CONFIRMED),
+    "locqueue_task_put_back": Address(("locqueue.run_task",), task("lost"), True, CONFIRMED),
+    "locqueue_activity_changelist": Address(("locqueue.view_activity",)),
+    "locqueue_bulkoperation_changelist": Address((SEES_BULK,)),
+    "locqueue_bulkoperation_change": Address((SEES_BULK,), operation),
+    "locqueue_bulkoperation_new": Address(
+        ("locqueue.bulk_task", "locqueue.retry_task"), query="?verb=retry&listing=failed", also_posted=True
+    ),
+    "locqueue_bulkoperation_stop": Address(("locqueue.bulk_task", "locqueue.retry_task"), operation, True),
     "locqueue_task_change": Address((TASKS,), task("failed")),
     "locqueue_task_history": Address((TASKS,), task("failed")),
     "locqueue_task_retry": Address(("locqueue.retry_task",), task("failed"), True, CONFIRMED),
     "locqueue_task_run": Address(("locqueue.run_task",), task("scheduled"), True, CONFIRMED),
     "locqueue_task_cancel": Address(("locqueue.cancel_task",), task("ready"), True, CONFIRMED),
     "locqueue_task_delete": Address(("locqueue.delete_task",), task("cancelled"), True, CONFIRMED),
-    "locqueue_task_again": Address(("locqueue.retry_task",), task("successful"), True, CONFIRMED),
+    "locqueue_task_again": Address(("locqueue.retry_task",), task("again"), True, CONFIRMED),
     "locqueue_workflow_change": Address((TASKS,), lambda world: [world.workflow.pk]),
     "locqueue_workflow_cancel": Address(("locqueue.cancel_task",), lambda world: [world.workflow.pk], True, CONFIRMED),
     "locqueue_queue_change": Address((), queue, redirects=True),
     "locqueue_queue_pause": Address(("locqueue.pause_queue",), lambda world: ["default"], True, CONFIRMED),
     "locqueue_queue_resume": Address(("locqueue.pause_queue",), queue, True, CONFIRMED),
     "locqueue_limit_resume": Address(("locqueue.pause_queue",), lambda world: [quote(world.limit.pk)], True, CONFIRMED),
+    "locqueue_worker_stop": Address(("locqueue.stop_worker",), lambda world: [world.worker.pk], True, CONFIRMED),
     "locqueue_schedule_add": Address(("locqueue.manage_schedule", "locqueue.enqueue_task"), also_posted=True),
     "locqueue_schedule_edit": Address(
         ("locqueue.manage_schedule", "locqueue.enqueue_task"), schedule("on"), also_posted=True
@@ -120,5 +161,13 @@ ACTIONS = {
     "run": "locqueue.run_task",
     "cancel": "locqueue.cancel_task",
     "delete": "locqueue.delete_task",
+    "again": "locqueue.retry_task",
+    "retry_at": "locqueue.retry_task",
+    "dismiss": "locqueue.retry_task",
+    "put_back": "locqueue.run_task",
+    "stop": "locqueue.cancel_task",
+    "change_time": "locqueue.run_task",
+    "move": "locqueue.run_task",
+    "change_priority": "locqueue.run_task",
     "delete_selected": "{app}.delete_{model}",  # of the access log
 }

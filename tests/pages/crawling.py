@@ -1,8 +1,9 @@
 """Goes through the pages as a person with a mouse would, and keeps what was shown."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from django.contrib import admin
 from django.db import transaction
@@ -12,6 +13,8 @@ from django_locqueue.admin.pages import PAGES
 from tests.pages.addresses import ADDRESSES, NOBODY, names_of
 from tests.pages.reading import Page
 from tests.pages.world import APPS, World
+
+OF_A_KIND = 2  # of a filter's choices: each is the same page with other rows
 
 
 class Shown(dict[str, str]):
@@ -38,8 +41,12 @@ def crawl(client: Client, world: World, site: str = "admin") -> Shown:
     ]
     for url in starts:
         _look(client, url, shown)
-    for url in [link for start in starts if start in shown for link in _links(start, shown, site)]:
-        if url not in shown and url not in shown.refused:
+    seen: Counter[Any] = Counter()
+    for url in dict.fromkeys(link for start in starts if start in shown for link in _links(start, shown, site)):
+        parts = urlsplit(url)
+        kind = (parts.path, *parse_qs(parts.query, keep_blank_values=True))
+        seen[kind] += 1
+        if url not in shown and url not in shown.files and seen[kind] <= OF_A_KIND:
             _look(client, url, shown)
     shown.update(_confirmations(client, world, site))
     return shown

@@ -36,7 +36,7 @@ class Page(HTMLParser):
                 self.faults.append(f"inline handler: <{tag} {name}={value!r}>")
             if re.match(r"\s*(javascript|data|vbscript):", value, re.IGNORECASE) and name in RUNS:
                 self.faults.append(f"an address that runs: <{tag} {name}={value!r}>")
-            if not (tag == "input" and name == "value"):  # to be edited or sent as it is
+            if not (tag in ("input", "option") and name == "value"):  # to be edited or sent as it is
                 self._look_at(value)
         if tag in ("script", "style"):
             self._inside.append(tag)

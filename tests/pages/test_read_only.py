@@ -11,6 +11,8 @@ from tests.pages.reading import Page
 from tests.pages.test_permissions import rows
 from tests.pages.world import World
 
+LOOKING = tuple(f"/{name.rpartition('_')[2]}/" for name, address in ADDRESSES.items() if address.only_shows)
+
 pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
@@ -22,10 +24,14 @@ def read_only(settings: Any) -> None:
 def test_no_page_has_a_button_that_changes_something(read_only: None, world: World, root: Client) -> None:
     shown = crawl(root, world)
     assert len(shown) > 50
-    assert {url: found for url, html in shown.items() if (found := Page(html).buttons)} == {}
+    assert {
+        url: found
+        for url, html in shown.items()
+        if (found := [button for button in Page(html).buttons if not button.endswith(LOOKING)])
+    } == {}
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("name", [name for name, address in ADDRESSES.items() if not address.only_shows])
 def test_nothing_is_changed(name: str, read_only: None, world: World, root: Client) -> None:
     address = ADDRESSES[name]
     before = rows()

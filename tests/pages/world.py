@@ -28,6 +28,7 @@ from django_locqueue.models import (
     Workflow,
 )
 from django_locqueue.policies.terms import Terms
+from django_locqueue.store.selection import Selection
 
 APPS = ("locqueue", "locqueue_accesslog")
 SECRET = "hunter2-and-more"
@@ -65,6 +66,7 @@ class World:
         Queue.objects.create(name="default")
         self.limit = Limit.objects.create(key=f"r:{text}", concurrency=1, paused_until=now + timedelta(hours=1))
         self.worker = Worker.objects.create(name="web-1:1", lease_until=now + timedelta(hours=1))
+        self.lost = Worker.objects.create(name="web-2:1", lease_until=now - timedelta(hours=1))
         self.workflow = Workflow.objects.create(plan=[[text, 1], [text, 2]], steps=2, tasks_total=9, failed=9)
         self.group = ErrorGroup.objects.create(fingerprint="f" * 40, total=3)
         ErrorCount.objects.create(group=self.group, hour=hour_of(now), count=3)
@@ -75,10 +77,11 @@ class World:
         TaskAttempt.objects.create(task=self.tasks["failed"], number=1, outcome="failed", finished_at=now)
         UniqueItem.objects.create(task=self.tasks["ready"], lock=text[:255])
         self.schedules = {name: self.make_schedule(name, **fields) for name, fields in SCHEDULES.items()}
+        chosen = Selection(listing="failed", queue=text, task=text, worker=text, error=text).as_json()
         self.operation = BulkOperation.objects.create(
-            state=BulkOperation.State.RUNNING, verb="retry", upper_id=9, most=9, matched=9, user_id="1"
+            state="running", verb="retry", selection=chosen, upper_id=9, most=9, matched=9, user_id="1"
         )
-        self.activity = Activity.objects.create(verb="retry", changed=1)
+        self.activity = Activity.objects.create(verb="retry", selection=chosen, changed=1)
 
     def make_task(self, state: str) -> Task:
         text, now = self.text, self.now
@@ -91,7 +94,7 @@ class World:
             "last_attempted_at": now,
             "finished_at": now if kind in ("failed", "successful", "cancelled") else None,
             "run_after": now + timedelta(hours=1 if kind == "scheduled" else 0),
-            "worker": self.worker if state == "running" else None,
+            "worker": {"running": self.worker, "lost": self.lost}.get(state),
             "workflow": self.workflow if state == "blocked" else None,
             "error_group": self.group if state == "failed" else None,
             "unique_key": f"shop:{text}"[:255],
@@ -136,6 +139,10 @@ class World:
             free = {name: said(name, self.text, length) for name, length in free_fields(model)}
             if free:
                 model._default_manager.update(**free)
+        call = {"args": [1, 2], "kwargs": {}}
+        Task.objects.filter(pk=self.tasks["again"].pk).update(
+            task_path="tests.tasks.add", backend_alias="default", queue_name="default", args_kwargs=call
+        )
         for stat in count(hour_of(self.now)):
             stat.save()
 
@@ -149,6 +156,7 @@ STATES = {
     "successful": "successful",
     "again": "successful",
     "blocked": "blocked",
+    "lost": "running",
 }
 SCHEDULES: dict[str, dict[str, Any]] = {
     "on": {"source": "admin", "next_at": timezone.now()},

@@ -9,7 +9,7 @@ from tests import async_tasks, tasks
 from tests.processes import wait_until
 from tests.running import row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 
 def test_b2_a_hundred_async_tasks_beside_one_thread_are_cancelled_and_given_back(run_fast_worker, ledger):

@@ -10,7 +10,7 @@ from tests import deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 
 def assert_given_back(result):

@@ -7,7 +7,7 @@ from tests import tasks, timed_tasks
 from tests.processes import wait_until
 from tests.running import row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 GRACE = {"TEST_LOCQUEUE_WORKER": '{"TIMEOUT_GRACE_SECONDS": 0.5}'}
 TIMEOUT = "django_locqueue.exceptions.TaskTimeout"

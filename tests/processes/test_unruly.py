@@ -9,7 +9,7 @@ from tests import deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 
 @pytest.mark.parametrize("then", ["return", "raise", "exit"])

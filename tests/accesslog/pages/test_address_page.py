@@ -9,7 +9,7 @@ from django.test import Client
 from django_locqueue.accesslog.admin import address_page
 from tests.accesslog.pages.rows import LIST, entry, html_of, minutes_ago
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 PAGE = f"{LIST}address/49.65.250.135/"
 

@@ -13,7 +13,7 @@ from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.models import AccessLog
 from tests.accesslog.pages.rows import ANALYTICS, LIST, count_all, entry, html_of, located, minutes_ago
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
 def page(client: Client, query: str = "") -> dict[str, Any]:

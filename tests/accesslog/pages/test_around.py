@@ -9,7 +9,7 @@ from django_locqueue.models import Task
 from tests import tasks
 from tests.accesslog.pages.rows import LIST, entry, html_of, minutes_ago
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 HIT_ID = "a" * 32
 

@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.accesslog.pages.rows import ANALYTICS, LIST, entry, html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 LOCATIONS = "/admin/locqueue_accesslog/location/"
 PAGES = [

@@ -10,7 +10,7 @@ from django_locqueue.accesslog.analytics.period import hour_of
 from django_locqueue.accesslog.models import StaleHour
 from tests.accesslog.pages.rows import LIST, entry, minutes_ago, ticked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 LOCATIONS = "/admin/locqueue_accesslog/location/"
 POSTED = {"post": "yes"}

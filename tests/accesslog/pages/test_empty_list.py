@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.accesslog.pages.rows import LIST, entry, html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
 @pytest.mark.parametrize(("installed", "said"), [(True, "A worker stores them:"), (False, "to MIDDLEWARE")])

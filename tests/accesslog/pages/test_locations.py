@@ -6,7 +6,7 @@ from django.utils import translation
 from django_locqueue.accesslog.models import Location
 from tests.accesslog.pages.rows import entry, shown, ticked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
 def test_a_deleted_location_leaves_the_log_alone(admin_client, place):

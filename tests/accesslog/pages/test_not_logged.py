@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_locqueue.accesslog.losses import record_loss
 from tests.accesslog.pages.rows import LIST, html_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
 def lose(hours_ago=1, dropped=0, refused=0, errors=0):

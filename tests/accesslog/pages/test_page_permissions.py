@@ -12,7 +12,7 @@ from django_locqueue.models import Task
 from tests.accesslog.conftest import a_hit
 from tests.accesslog.pages.rows import ANALYTICS, EXPORT, LIST, count_all, entry, html_of, located, shown
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 ADDRESS = f"{LIST}address/49.65.250.135/"
 LOCATIONS = "/admin/locqueue_accesslog/location/"

@@ -14,7 +14,7 @@ from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.visible import visible
 from tests.accesslog.pages.rows import LIST, entry, html_of, located, shown, ticked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 
 def test_a_row_shows_the_request_and_its_place(admin_client, place):

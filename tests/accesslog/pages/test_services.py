@@ -6,7 +6,7 @@ from django_locqueue.accesslog.breaker import Breaker
 from django_locqueue.accesslog.models import ProviderState
 from tests.accesslog.pages.rows import html_of, ticked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 PAGE = "/admin/locqueue_accesslog/providerstate/"
 
