@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from django.contrib.messages import get_messages
+from django.contrib.messages.storage.base import BaseStorage
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response
@@ -51,7 +52,8 @@ def _fragment(request: Any, page: TemplateResponse) -> HttpResponse | None:
     etag = quote_etag("-".join(version for version, _html in request.locqueue_regions))
     page["ETag"] = etag
     # Nobody has read what it said to the person: that is for the next page.
-    get_messages(request).used = False
+    if isinstance(said := get_messages(request), BaseStorage):
+        said.used = False
     answer: HttpResponse | None = get_conditional_response(request, etag=etag, response=page)
     return answer
 

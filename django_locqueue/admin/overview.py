@@ -1,4 +1,4 @@
-"""The overview: is the queue healthy? Read from the snapshot and from what workers have counted, not from the tasks."""
+"""The overview: is the queue healthy? Read from the snapshot and from what workers have counted."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
         """The same as JSON, for scripts of those who may look at the page."""
         if (refused := self._refused(request)) is not None:
             return refused
-        return JsonResponse(as_json(self._found(request)), headers={"Cache-Control": "no-store"})
+        return JsonResponse(as_json(self._found(request)))
 
     def _refused(self, request: Any) -> Any:
         if not self.has_view_permission(request):
