@@ -16,7 +16,8 @@ from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.models import Activity, ErrorGroup
+from django_locqueue.admin.selection_words import groups_of
+from django_locqueue.models import Activity
 from django_locqueue.policies import legible, masking
 
 VERB_LABELS = {
@@ -92,9 +93,7 @@ class ActivityAdmin(PlainListAdmin):
         return (queryset.filter(user_name=name) if name else queryset), False
 
     def complete(self, rows: list[Any]) -> None:
-        filters = [row.selection for row in rows if is_filter(row.selection)]
-        fingerprints = {str(each["group"]) for each in filters if each.get("group")}
-        groups = ErrorGroup.objects.in_bulk(list(fingerprints)) if fingerprints else {}
+        groups = groups_of(row.selection for row in rows)
         for row in rows:
             row.groups = groups
 

@@ -38,7 +38,6 @@ OTHERS: dict[str, Any] = {
     "bulk_start": gettext_lazy("Asked for a bulk operation."),
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
     "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
-    "export": ngettext_lazy("Exported %(count)s row.", "Exported %(count)s rows.", "count"),
 }
 COUNTED = {*OF_TASKS, "prune", "export"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}

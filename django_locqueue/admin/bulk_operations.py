@@ -17,22 +17,23 @@ from django.utils.translation import gettext_lazy
 from django_locqueue import conf
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
-from django_locqueue.admin.bulk_form import BulkForm
+from django_locqueue.admin.bulk_form import BulkForm, form_for
 from django_locqueue.admin.bulk_links import PERMISSION
 from django_locqueue.admin.bulk_request import Asked, preview
 from django_locqueue.admin.bulk_words import WORDS, label_of
+from django_locqueue.admin.changes import CHANGES, RETRY, SAME_ARGUMENTS, Change
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.admin.selection_words import stored_words
+from django_locqueue.admin.selection_words import groups_of, stored_words
 from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 from django_locqueue.admin.strip import Strip
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
-from django_locqueue.verbs import VERBS, Verb
+from django_locqueue.verbs import VERBS
 
 REFRESH_SECONDS = 2
 LISTS = {
@@ -81,6 +82,11 @@ class BulkOperationAdmin(PlainListAdmin):
             *super().get_urls(),
         ]
 
+    def complete(self, rows: list[Any]) -> None:
+        groups = groups_of(operation.selection for operation in rows)
+        for operation in rows:
+            operation.words = stored_words(operation.selection, groups)
+
     def url(self, verb: str, *args: Any) -> str:
         return reverse(f"admin:locqueue_bulkoperation_{verb}", args=args, current_app=self.admin_site.name)
 
@@ -91,7 +97,7 @@ class BulkOperationAdmin(PlainListAdmin):
         return format_html(
             '<a href="{}">{}</a> <span class="lq-quiet">#{}</span>',
             self.url("change", operation.pk),
-            legible.line(str(label_of(operation.verb))),
+            legible.line(label_of(operation.verb)),
             operation.pk,
         )
 
@@ -104,8 +110,8 @@ class BulkOperationAdmin(PlainListAdmin):
         return counts_of(operation)
 
     @admin.display(description=gettext_lazy("which tasks"))
-    def where_column(self, operation: BulkOperation) -> Any:
-        return format_html('<div class="lq-line">{}</div>', stored_words(operation.selection))
+    def where_column(self, operation: Any) -> Any:
+        return format_html('<div class="lq-line">{}</div>', operation.words)
 
     @admin.display(description=gettext_lazy("user"), empty_value="–")
     def user_column(self, operation: BulkOperation) -> str | None:
@@ -128,7 +134,7 @@ class BulkOperationAdmin(PlainListAdmin):
             if request.method == "POST":
                 asked = Asked.from_signed(request.POST.get("asked", ""))
             else:
-                self.permit(request, VERBS.get(request.GET.get("verb", "")))
+                self.permit(request, CHANGES.get(request.GET.get("verb", "")))
                 with statement_limit(get_store().alias, conf.admin.STATEMENT_SECONDS):
                     asked = Asked.of(request.GET.get("verb", ""), request.GET)
         except signing.BadSignature:
@@ -141,42 +147,42 @@ class BulkOperationAdmin(PlainListAdmin):
             return HttpResponseRedirect(self.url("changelist"))
         except ValueError as error:
             raise BadRequest(str(error)) from error
-        self.permit(request, asked.verb)
+        self.permit(request, asked.change)
         store = get_store()
         data = request.POST if request.method == "POST" else None
-        form = BulkForm(data, verb=asked.verb, number=asked.number, now=asked.asked_at)
-        if asked.matched and form.is_valid():
+        form = form_for(asked.change)(data, change=asked.change, number=asked.found, now=asked.asked_at)
+        if (asked.found or asked.is_cut) and form.is_valid():
             return self.begin(request, asked, form)
+        words, numbers = WORDS[asked.change.name], {"count": asked.found, "number": asked.number_text}
         return self.respond(
             request,
             "admin/locqueue/bulk_new.html",
-            title=WORDS[asked.verb.name].question % {"count": asked.matched, "number": asked.number_text},
+            title=words.question % numbers,
             asked=asked,
-            number_text=asked.number_text,
             signed=asked.signed(),
             form=form,
-            words=WORDS[asked.verb.name],
-            yes=WORDS[asked.verb.name].yes % {"count": asked.matched, "number": asked.number_text},
+            warning=asked.change.warning or (SAME_ARGUMENTS if asked.change is RETRY else ""),
+            yes=words.yes % numbers,
             preview=preview(asked, self.admin_site.name),
-            same=self.link_to(store.unfinished_bulk(asked.verb.name, asked.selection)),
-            is_dangerous=asked.verb.name in ("delete", "cancel"),
+            same=self.link_to(store.unfinished_bulk(asked.change.verb.name, asked.selection)),
+            is_dangerous=asked.change.name in ("delete", "cancel"),
             back=self.list_url(request, asked),
         )
 
     @staticmethod
-    def permit(request: Any, verb: Verb | None) -> None:
+    def permit(request: Any, change: Change | None) -> None:
         """Refuse whom the change is not permitted. An unknown verb is refused by its name."""
-        if not may(request, [PERMISSION, *([verb.permission] if verb else [])]):
+        if not may(request, [PERMISSION, *([change.permission] if change else [])]):
             raise PermissionDenied
 
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         store = get_store()
-        operation = store.unfinished_bulk(asked.verb.name, asked.selection)
+        operation = store.unfinished_bulk(asked.change.verb.name, asked.selection)
         if operation is not None:
             text = _("This is being done already.")
         else:
             operation = store.add_bulk(
-                asked.verb.name,
+                asked.change.verb.name,
                 asked.selection,
                 by=request.user.get_username(),
                 user_id=str(request.user.pk),
@@ -197,7 +203,7 @@ class BulkOperationAdmin(PlainListAdmin):
                 changed=0,
                 reason=operation.reason,
             )
-            text = WORDS[asked.verb.name].begun % {"count": asked.matched, "number": asked.number_text}
+            text = WORDS[asked.change.name].begun % {"count": asked.found, "number": asked.number_text}
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.url("change", operation.pk))
 
@@ -228,7 +234,7 @@ class BulkOperationAdmin(PlainListAdmin):
         return self.respond(
             request,
             "admin/locqueue/bulk_page.html",
-            title=f"{legible.line(str(label_of(operation.verb)))} #{operation.pk}",
+            title=f"{legible.line(label_of(operation.verb))} #{operation.pk}",
             operation=operation,
             badge=badge(f"bulk {operation.state}"),
             counts=counts_of(operation),
@@ -290,13 +296,14 @@ def options_of(operation: BulkOperation) -> list[str]:
 def counts_of(operation: BulkOperation) -> Any:
     """Return how far it is, as a bar and in words."""
     done = operation.changed + operation.skipped
+    if not operation.matched and not operation.is_finished:
+        return grouped(done)  # nobody has counted yet
     most = max(1, min(operation.matched, operation.most))
+    said = [_("%(done)s of %(all)s") % {"done": grouped(done), "all": capped_text(operation.matched, operation.most)}]
+    if operation.skipped:
+        said.append(_("%(number)s skipped") % {"number": grouped(operation.skipped)})
     return format_html(
-        '<progress class="lq-progress" value="{}" max="{}"></progress> {}{}',
-        min(done, most),
-        most,
-        _("%(done)s of %(all)s") % {"done": grouped(done), "all": capped_text(operation.matched, operation.most)},
-        f" · {_('%(number)s skipped') % {'number': grouped(operation.skipped)}}" if operation.skipped else "",
+        '<progress class="lq-progress" value="{}" max="{}"></progress> {}', min(done, most), most, " · ".join(said)
     )
 
 
@@ -322,7 +329,7 @@ def standing_of(operation: BulkOperation, now: Any) -> list[str]:
     if operation.next_at < now - timedelta(seconds=10):  # whoever had it is gone
         return [_("Waiting for a worker")]
     speed = done / max(0.1, (now - operation.started_at).total_seconds())
-    if not speed:
+    if not speed or not operation.matched:
         return []
     left = timedelta(seconds=max(0, min(operation.matched, operation.most) - done) / speed)
     return [

@@ -1,6 +1,7 @@
 """The page that asks before all tasks that match are changed: how many, which, why, when and how fast."""
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,78 +9,87 @@ from django.core import signing
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
+from django_locqueue.admin.changes import CHANGES, Change
 from django_locqueue.admin.selection_words import words_of
 from django_locqueue.models import BulkOperation
-from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.observability.stats import capped_counts
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
-from django_locqueue.store.bulk import MOST
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import VERBS, Verb
 
 SALT = "django_locqueue.bulk"
 VALID_SECONDS = 24 * 3600
+COUNTED = 50_000  # tasks; beyond it a worker counts
+WINDOW = 100_000  # of a listing, where not all of it matches
 LOOKED_AT = 10_000  # tasks whose names are counted on the page
 EXAMPLES = 5
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked:
     """A change to the tasks that match at a moment. Kept by the page, signed: what is confirmed is what was shown."""
 
-    verb: Verb
+    change: Change
     selection: Selection
     asked_at: datetime
     upper_id: int
-    matched: int  # at most MOST + 1
+    found: int  # at most COUNTED
+    is_cut: bool  # there may be more
 
     @classmethod
-    def of(cls, verb_name: str, query: Any) -> "Asked":
+    def of(cls, name: str, query: Any) -> "Asked":
         """Return what the address asks for, counted now. Raises ValueError."""
-        verb = VERBS.get(verb_name)
-        if verb is None:
-            raise ValueError(f"verb must be one of {', '.join(VERBS)}, got {verb_name[:50]!r}.")
+        change = CHANGES.get(name)
+        if change is None:
+            raise ValueError(f"verb must be one of {', '.join(CHANGES)}, got {name[:50]!r}.")
         store = get_store()
-        asked = cls(verb, Selection.from_query(query), store.now(), store.upper_id(), 0)
-        return asked._replace(matched=capped_counts({"found": asked.tasks}, MOST)["found"])
+        asked = cls(change, Selection.from_query(query), store.now(), store.upper_id(), 0, is_cut=False)
+        rows, is_cut = asked.tasks
+        found = capped_counts({"found": rows}, COUNTED)["found"]
+        counted = replace(asked, found=min(found, COUNTED), is_cut=is_cut or found > COUNTED)
+        counted.__dict__["tasks"] = asked.tasks  # found already
+        return counted
 
     @property
     def operation(self) -> BulkOperation:
         """The operation that it would be; not stored."""
         return BulkOperation(
-            verb=self.verb.name,
+            verb=self.change.verb.name,
             selection=self.selection.as_json(),
             upper_id=self.upper_id,
             created_at=self.asked_at,
         )
 
-    @property
-    def tasks(self) -> Any:
-        return get_store().bulk_tasks(self.operation)
+    @cached_property
+    def tasks(self) -> tuple[Any, bool]:
+        """Return those that a page looks at; and whether there are more to look at."""
+        return get_store().first_bulk_tasks(self.operation, WINDOW)
 
     @property
-    def number(self) -> int:
-        """How many are changed at most."""
-        return min(self.matched, MOST)
+    def matched(self) -> int:
+        """How many match; 0: it is for a worker to count them."""
+        return 0 if self.is_cut else self.found
 
     @property
     def number_text(self) -> str:
-        return capped_text(self.matched, MOST)
+        return f"{number_format(self.found, force_grouping=True)}{'+' if self.is_cut else ''}"
 
     def signed(self) -> str:
-        stored = [self.verb.name, self.selection.as_json(), self.asked_at.isoformat(), self.upper_id, self.matched]
-        return signing.dumps(stored, salt=SALT)
+        times = self.asked_at.isoformat(), self.upper_id
+        return signing.dumps([self.change.name, self.selection.as_json(), *times, self.found, self.is_cut], salt=SALT)
 
     @classmethod
     def from_signed(cls, text: str) -> "Asked":
         """Raises ``signing.BadSignature``, also if it is too old."""
-        name, selection, asked_at, upper_id, matched = signing.loads(text, salt=SALT, max_age=VALID_SECONDS)
+        name, selection, asked_at, upper_id, found, is_cut = signing.loads(text, salt=SALT, max_age=VALID_SECONDS)
         moment = parse_datetime(asked_at)
-        if name not in VERBS or moment is None:  # another version of us signed it
+        if name not in CHANGES or moment is None:  # another version of us signed it
             raise signing.BadSignature
-        return cls(VERBS[name], Selection.from_json(selection), moment, upper_id, matched)
+        return cls(CHANGES[name], Selection.from_json(selection), moment, upper_id, found, is_cut)
 
 
 class Preview(NamedTuple):
@@ -93,7 +103,7 @@ class Preview(NamedTuple):
 
 
 def preview(asked: Asked, site_name: str) -> Preview:
-    first = list(asked.tasks.values_list("pk", "task_path")[:LOOKED_AT])
+    first = list(asked.tasks[0].values_list("pk", "task_path")[:LOOKED_AT])
     names = Counter(path.rpartition(".")[2] for _pk, path in first)
     shown = [
         _("%(task)s: %(count)s") % {"task": legible.line(name), "count": number_format(count, force_grouping=True)}
@@ -102,7 +112,7 @@ def preview(asked: Asked, site_name: str) -> Preview:
     return Preview(
         words_of(asked.selection),
         [*shown, *(["…"] if len(names) > len(shown) else [])],
-        asked.matched > LOOKED_AT,
+        len(first) == LOOKED_AT,
         [
             (reverse("admin:locqueue_task_change", args=[pk], current_app=site_name), pk)
             for pk, _path in first[:EXAMPLES]

@@ -116,7 +116,7 @@ class TaskColumns:
         name = legible.line(task.worker.name) if task.worker else self.worker_column(task)
         lost = ""
         if task.worker_is_lost:
-            words = _("Its tasks are put back in the queue by the next worker that looks.")
+            words = _("It goes back to the queue soon.")
             lost = format_html('{}<div class="lq-quiet">{}</div>', badge("lost"), words)
         asked = format_html('<span class="lq-quiet">{}</span>', _("asked to stop")) if task.cancel_requested else ""
         return format_html("{} {} {}", name, lost, asked)
@@ -172,7 +172,7 @@ MOST_TRIES = 8  # that are drawn
 
 def tries(task: Task) -> Any:
     """Return how its attempts went, one sign each, with the numbers in words: ✕✕✓ 3/5."""
-    left = max(0, task.max_attempts - task.attempt)
+    left = 0 if task.is_finished else max(0, task.max_attempts - task.attempt)
     last = {"successful": "✓", "running": "▶"}.get(task.state, "✕")
     if task.attempt + left > MOST_TRIES:
         signs = f"✕…{last}"

@@ -1,6 +1,6 @@
 """Which tasks are meant, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -68,6 +68,12 @@ def stored_words(stored: Any, groups: Mapping[str, ErrorGroup] | None = None) ->
         return " · ".join(words_of(Selection.from_json(stored), groups))
     except (ValueError, TypeError):
         return legible.line(masking.mask_text(str(stored))[:200])
+
+
+def groups_of(selections: Iterable[Any]) -> dict[str, ErrorGroup]:
+    """Return the kinds of errors that stored selections name, by fingerprint, read for all of them at once."""
+    wanted = {str(each["group"]) for each in selections if isinstance(each, Mapping) and each.get("group")}
+    return ErrorGroup.objects.in_bulk(list(wanted)) if wanted else {}
 
 
 def _group(fingerprint: str, groups: Mapping[str, ErrorGroup] | None) -> str:

@@ -10,6 +10,7 @@ from django_locqueue.observability.history import recent_tasks
 
 KEPT_SECONDS = 60
 TIMES_P95 = 3
+LEAST_SECONDS = 1  # what ends before a person has read the row is not called slow
 
 _kept: tuple[float, Mapping[str, float]] | None = None  # when it was read, and the seconds by task
 
@@ -17,7 +18,7 @@ _kept: tuple[float, Mapping[str, float]] | None = None  # when it was read, and 
 def is_slow(task_path: str, ran: timedelta) -> bool:
     """Whether it has run for more than ``TIMES_P95`` times what 95 of 100 took in the last week."""
     usual = _p95_seconds().get(task_path)
-    return usual is not None and ran.total_seconds() > TIMES_P95 * usual
+    return usual is not None and ran.total_seconds() > max(LEAST_SECONDS, TIMES_P95 * usual)
 
 
 def _p95_seconds() -> Mapping[str, float]:

@@ -141,7 +141,6 @@ class ChangeCommand(QueueCommand):
         except KeyboardInterrupt:
             store.stop_bulk(operation.pk, by=person.name())
             self._say_end(store.bulk_operations.get(pk=operation.pk))
-            sys.exit(130)
 
     def _follow(self, store: Store, operation: BulkOperation) -> BulkOperation:
         """Work the operation off, with whatever workers do of it, and say how far it is."""

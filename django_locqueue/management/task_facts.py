@@ -31,22 +31,27 @@ def local(moment: datetime | None) -> str:
 
 
 def facts(task: Task) -> dict[str, Any]:
-    """Return what a list says of a task, as values of JSON; nothing that may be large or secret."""
+    """Return what a list says of a task, as values of JSON; nothing that may be large or secret.
+
+    The names are those of the JSON that the lists in admin give (``admin/task_files.py``), which a worker's machine
+    need not have.
+    """
     return {
         "id": task.pk,
         "task": task.task_path,
-        "state": state_of(task),
+        "state": str(task.state),
         "queue": task.queue_name,
         "priority": task.priority,
         "attempt": task.attempt,
-        "max_attempts": task.max_attempts,
-        "enqueued_at": _iso(task.enqueued_at),
-        "run_after": _iso(task.run_after),
-        "started_at": _iso(task.started_at),
-        "finished_at": _iso(task.finished_at),
+        "max": max(task.attempt, task.max_attempts),
         "worker": (task.worker_names or [""])[-1],
+        "added": _iso(task.enqueued_at),
+        "due": _iso(task.run_after) if task.state == State.SCHEDULED else None,
+        "started": _iso(task.last_attempted_at),
+        "finished": _iso(task.finished_at),
         "error": task.error_class,
         "message": masking.mask_text(task.error_message),
+        "retried_by": task.retried_by,
     }
 
 
@@ -59,7 +64,6 @@ def all_facts(task: Task) -> dict[str, Any]:
         "unique_key": masking.mask_text(task.unique_key),
         "limit_key": masking.mask_text(task.limit_key or ""),
         "workflow": task.workflow_id,
-        "retried_by": task.retried_by,
         "cancel_requested": task.cancel_requested,
         "args": masking.mask(call.get("args")),
         "kwargs": masking.mask(call.get("kwargs")),
@@ -69,8 +73,8 @@ def all_facts(task: Task) -> dict[str, Any]:
             {
                 "number": attempt.number,
                 "outcome": attempt.outcome,
-                "started_at": _iso(attempt.started_at),
-                "finished_at": _iso(attempt.finished_at),
+                "started": _iso(attempt.started_at),
+                "finished": _iso(attempt.finished_at),
                 "worker": attempt.worker_name,
                 "error": attempt.error_class,
                 "message": masking.mask_text(attempt.error_message),

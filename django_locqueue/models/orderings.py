@@ -17,6 +17,8 @@ FINISHED = ("-finished_at", "-id")
 NEWEST = ("-id",)
 WORKFLOW = ("step", "id")  # of the tasks of one workflow
 
+COMMON = ("queue_name", "worker_id", "step")  # columns that many rows in a row have in common
+
 
 class IsFinished(Lookup):
     """The condition of the index of finished tasks, in its words: SQLite uses a partial index only when asked in them.

@@ -31,16 +31,23 @@ UNKNOWN_SECONDS = 60.0  # until a task that this version of the code does not kn
 class Scheduler(Service):
     """Every worker runs it. A schedule that another serves is passed over, and each slot has one row.
 
-    ``on_enqueued()`` is called when tasks were added. It sleeps until the next slot that it knows of. What a person
-    changes meanwhile is seen by :meth:`look`, within a second.
+    ``on_enqueued()`` is called when tasks were added, ``on_bulk_due()`` by :meth:`look`. It sleeps until the next slot
+    that it knows of. What a person changes meanwhile is seen by :meth:`look`, within a second.
     """
 
     name = "scheduler"
 
-    def __init__(self, store: Store, *, on_enqueued: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        on_enqueued: Callable[[], None] = lambda: None,
+        on_bulk_due: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
         self.store = store
         self.on_enqueued = on_enqueued
+        self.on_bulk_due = on_bulk_due
         self._is_synced = False
         self._unknown: dict[int, float] = {}  # schedules whose task is not known here, and until when
         self._wakes_at = 0.0  # by the monotonic clock
@@ -59,6 +66,8 @@ class Scheduler(Service):
         ahead = self.store.look_ahead(but=self._passed_over(), now=now)
         if ahead.slot is not None and time.monotonic() + ahead.slot < self._wakes_at - NEAR_SECONDS:
             self.wake()
+        if ahead.is_bulk_due:
+            self.on_bulk_due()
         return ahead.task
 
     def _pass_at(self, now: datetime | None) -> float:

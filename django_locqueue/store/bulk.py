@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import Error, InterfaceError, OperationalError
 from django.db.models import Max, Q, QuerySet
@@ -26,6 +26,7 @@ from django_locqueue.store.selection import Selection
 logger = logging.getLogger("django_locqueue")
 
 BATCH = 500
+LOOK = 20_000  # rows, for a batch of those that match
 MOST = 1_000_000  # tasks that one operation changes
 LEASE_SECONDS = 30.0  # what finding and changing a batch may take before another worker goes on with it
 PACE_SECONDS = 5.0  # with a rate, a batch is what it allows in so long
@@ -36,6 +37,13 @@ UNFINISHED = (State.WAITING, State.RUNNING)
 TARGETS = {"move": "queue_name", "change_priority": "priority", "change_time": "run_after"}
 
 Apply = Callable[[Sequence[int]], Sequence[int]]
+
+
+class Found(NamedTuple):
+    """Tasks of an operation, and where the look for them ended, by what its ordering names; None: nothing is behind."""
+
+    ids: list[int]
+    end: Mapping[str, Any] | None
 
 
 class Bulk(Recording):
@@ -65,7 +73,7 @@ class Bulk(Recording):
         asked_at: datetime | None = None,
         start_at: datetime | None = None,
     ) -> BulkOperation:
-        """Ask for a change to all tasks that match. ``matched``: how many did, at most ``most + 1``.
+        """Ask for a change to all tasks that match. ``matched``: how many did, at most ``most + 1``; 0: not counted.
 
         ``rate``: tasks a minute. ``asked_at``: the moment whose tasks are meant, with ``upper_id``; None: now.
         ``user_id``: whose permissions are asked for again when it starts; empty for a command.
@@ -94,9 +102,32 @@ class Bulk(Recording):
 
     def bulk_tasks(self, operation: BulkOperation) -> TaskQuerySet:
         """Return the tasks that an operation is to change, in the order of their index."""
-        rows = Selection.from_json(operation.selection).rows(self.tasks).filter(pk__lte=operation.upper_id)
+        selection = Selection.from_json(operation.selection)
+        return selection.matching(self._listed_bulk(operation, selection)).order_by(*selection.ordering)
+
+    def first_bulk_tasks(self, operation: BulkOperation, most: int) -> tuple[TaskQuerySet, bool]:
+        """Return those of them that are among the first ``most`` of the listing; and whether there are more of it.
+
+        What a page can count. Where each row of the listing matches, all are returned.
+        """
+        selection = Selection.from_json(operation.selection)
+        rows, end = _first_of(self._listed_bulk(operation, selection), selection, most)
+        return selection.matching(rows).order_by(*selection.ordering), end is not None
+
+    def count_bulk(self, operation: BulkOperation) -> int:
+        """Count what an operation that was not counted is to change, and store it."""
+        matched = self.bulk_tasks(operation).values("pk")[: operation.most + 1].count()
+        self.bulk_operations.filter(pk=operation.pk).update(matched=matched)
+        return matched
+
+    def _listed_bulk(self, operation: BulkOperation, selection: Selection) -> TaskQuerySet:
+        """Return the same before the conditions that no index serves."""
+        rows = selection.listed(self.tasks).filter(pk__lte=operation.upper_id)
         # What fails anew while it runs was not meant either.
-        rows = rows.filter(Q(finished_at=None) | Q(finished_at__lte=operation.created_at))
+        had_ended = Q(finished_at__lte=operation.created_at)
+        if orderings.names(selection.ordering)[0] != "finished_at":  # whose index SQLite leaves for an OR
+            had_ended |= Q(finished_at=None)
+        rows = rows.filter(had_ended)
         column = TARGETS.get(operation.verb)
         if column is not None and column in operation.options:
             rows = rows.exclude(**{column: _loaded(column, operation.options[column])})
@@ -128,24 +159,27 @@ class Bulk(Recording):
                 return self.bulk_operations.filter(pk=operation.pk, next_at=lease).first()
         return None
 
-    def find_bulk(self, operation: BulkOperation) -> list[dict[str, Any]]:
-        """Return the next tasks of an operation, by what its ordering names; fewer than asked for: the last."""
-        ordering = Selection.from_json(operation.selection).ordering
+    def find_bulk(self, operation: BulkOperation) -> Found:
+        """Return the next tasks of an operation. Looks at no more than ``LOOK`` rows that may not match."""
+        selection = Selection.from_json(operation.selection)
+        ordering = selection.ordering
         names = orderings.names(ordering)
-        rows = self.bulk_tasks(operation)
         # What was emptied by hand has no place in the order.
-        rows = rows.filter(**{f"{name}__isnull": False for name in names if Task._meta.get_field(name).null})
+        rows = self._listed_bulk(operation, selection).filter(
+            **{f"{name}__isnull": False for name in names if Task._meta.get_field(name).null}
+        )
         if operation.cursor is not None:
-            rows = rows.filter(
-                orderings.behind(ordering, {name: _loaded(name, operation.cursor[name]) for name in names})
-            )
-        # Not values(): ordered by what they select, times are compared as they are read, which no index holds.
-        found = rows.only("pk", *names)[: bulk_limit(operation)]
-        return [{name: getattr(task, name) for name in names} for task in found]
+            cursor = {name: _loaded(name, operation.cursor[name]) for name in names}
+            rows = rows.filter(orderings.behind(ordering, cursor))
+
+        limit = bulk_limit(operation)
+        rows, end = _first_of(rows, selection, LOOK)
+        found = _places(selection.matching(rows).order_by(*ordering)[:limit], ordering)
+        return Found([place["id"] for place in found], found[-1] if len(found) == limit else end)
 
     @repeated
     def change_bulk(
-        self, operation: BulkOperation, found: Sequence[Mapping[str, Any]], apply: Apply, *, now: datetime | None = None
+        self, operation: BulkOperation, found: Found, apply: Apply, *, now: datetime | None = None
     ) -> BulkOperation | None:
         """Change one batch and count it. ``apply``: changes tasks and returns the ids of those that it could change.
 
@@ -155,16 +189,16 @@ class Bulk(Recording):
             own = self._locked_bulk(pk=operation.pk, state=State.RUNNING, next_at=operation.next_at)
             if own is None:
                 return None
-            changed = len(self._applied(own, [row["id"] for row in found], apply))
+            changed = len(self._applied(own, found.ids, apply)) if found.ids else 0
             own.changed += changed
-            own.skipped += len(found) - changed
+            own.skipped += len(found.ids) - changed
             now = now or self.now()
-            if len(found) < bulk_limit(operation) or own.changed >= own.most:
+            if found.end is None or own.changed >= own.most:
                 if own.matched <= own.most:  # those that somebody else had changed before we came to them
                     own.skipped = max(own.skipped, own.matched - own.changed)
                 self._end_bulk(own, State.DONE, now)
                 return own
-            own.cursor = {name: _dumped(value) for name, value in found[-1].items()}
+            own.cursor = {name: _dumped(value) for name, value in found.end.items()}
             rest = changed * 60 / own.rate if own.rate else 0
             own.next_at = now + timedelta(seconds=rest or LEASE_SECONDS)
             own.save(update_fields=["changed", "skipped", "cursor", "next_at"])
@@ -222,6 +256,24 @@ class Bulk(Recording):
             skipped=operation.skipped,
             reason=operation.reason,
         )
+
+
+def _places(rows: Any, ordering: Sequence[str]) -> list[dict[str, Any]]:
+    """Return where tasks are in their order."""
+    names = orderings.names(ordering)
+    # Not values(): ordered by what they select, times are compared as they are read, which no index holds.
+    return [{name: getattr(task, name) for name in names} for task in rows.only("pk", *names)]
+
+
+def _first_of(rows: Any, selection: Selection, most: int) -> tuple[Any, Mapping[str, Any] | None]:
+    """Return the first of the rows, and the place of the last one; None: that is all, or all of them match."""
+    ordering = selection.ordering
+    last = _places(rows[most - 1 : most], ordering) if selection.scans else []
+    if not last:
+        return rows, None
+    [first] = _places(rows[:1], ordering)
+    first_ones = rows.filter(orderings.not_beyond(ordering, last[0], first))
+    return first_ones.exclude(orderings.behind(ordering, last[0])), last[0]
 
 
 def bulk_limit(operation: BulkOperation) -> int:

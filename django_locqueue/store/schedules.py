@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from django_locqueue import clock
-from django_locqueue.models import Schedule, ScheduleRun, Task
+from django_locqueue.models import BulkOperation, Schedule, ScheduleRun, Task
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.store.base import StoreBase, repeated
 
 TABLE = Schedule._meta.db_table
 TASKS = Task._meta.db_table
+BULK = BulkOperation._meta.db_table
 BATCH = 100  # schedules that are looked up at once
 RUNS_KEPT = 500  # of each schedule
 PRUNED_EVERY = 50  # runs
@@ -21,10 +22,14 @@ RULE = ("cron", "every", "timezone")
 
 
 class Ahead(NamedTuple):
-    """Seconds until the next scheduled task and the next slot of a schedule are due (≤ 0: overdue); None: no such."""
+    """Seconds until the next scheduled task and the next slot of a schedule are due (≤ 0: overdue); None: no such.
+
+    ``is_bulk_due``: whether a bulk operation waits for a worker, by the database's time.
+    """
 
     task: float | None
     slot: float | None
+    is_bulk_due: bool
 
 
 class Synced(NamedTuple):
@@ -33,6 +38,12 @@ class Synced(NamedTuple):
     added: list[str]
     changed: list[str]
     removed: list[str]
+
+
+def _any_bulk(connection: Any, state: str) -> str:
+    """Return SQL that finds a bulk operation in a state that is due."""
+    due = f"state = '{state}' AND next_at <= {clock.now_sql(connection)}"
+    return f"(SELECT id FROM {BULK} WHERE {due} LIMIT 1)"
 
 
 class Scheduling(StoreBase):
@@ -59,13 +70,15 @@ class Scheduling(StoreBase):
         first = f"FROM {TASKS} WHERE state = 'scheduled' ORDER BY {TASKS}.run_after, {TASKS}.id LIMIT 1"
         sql = (
             f"SELECT (SELECT {run_after} {first}), (SELECT id {first}), {self._next_sql(but)}, "
+            f"{_any_bulk(self.connection, 'waiting')}, {_any_bulk(self.connection, 'running')}, "
             f"{clock.now_sql(self.connection)}"
         )
-        [(due_at, task, next_at, unplanned, database_now)] = self.fetch(sql, ())
+        [(due_at, task, next_at, unplanned, waiting, running, database_now)] = self.fetch(sql, ())
         timeless = task if due_at is None else None  # its time is none, edited by hand
         return Ahead(
             task=self._seconds_until(due_at, timeless, database_now, now),
             slot=self._seconds_until(next_at, unplanned, database_now, now),
+            is_bulk_due=waiting is not None or running is not None,
         )
 
     def _next_sql(self, but: Collection[int]) -> str:

@@ -15,14 +15,14 @@ from django_locqueue.verbs import VERBS
 
 logger = logging.getLogger("django_locqueue.worker")
 
-LOOK_SECONDS = 15.0  # where the database tells nobody that there is something to do
-NEWS_SECONDS = 0.9
+LOOK_SECONDS = 15.0
 BULK_PERMISSION = "locqueue.bulk_task"
 
 
 class BulkWork(Service):
-    """Sleeps, without a connection, until :meth:`look` finds something to do. On a thread of its own: the database of
-    the users, and the receivers of cancelled tasks, are no reason to rescue late.
+    """Sleeps, without a connection, until it is woken since there is something to do.
+
+    On a thread of its own: a slow database of users, or receivers of cancelled tasks, are no reason to rescue late.
     """
 
     name = "bulk work"
@@ -32,16 +32,14 @@ class BulkWork(Service):
         self.store = store
         self.operation: BulkOperation | None = None  # which is ours
         self._looked = -LOOK_SECONDS
-        self._has_heard = False
-
-    def hear(self) -> None:
-        """Look sooner: there is news, of whatever kind."""
-        self._has_heard = True
 
     def look(self) -> None:
-        """Wake the service if anything is due. For a thread that has a connection anyway, and comes each second."""
-        if time.monotonic() - self._looked >= (NEWS_SECONDS if self._has_heard else LOOK_SECONDS):
-            self._looked, self._has_heard = time.monotonic(), False
+        """Wake the service if anything is due, where no scheduler asks that with its own statement.
+
+        For a thread that has a connection anyway, and comes each second.
+        """
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._looked = time.monotonic()
             if self.store.bulk_is_due():
                 self.wake()
 
@@ -73,6 +71,8 @@ class BulkWork(Service):
             logger.error("Bulk operation #%d is not done: %s", operation.pk, problem)
             self.store.fail_bulk(operation, problem)
             return self._taken(now)
+        if not operation.matched:
+            operation.matched = self.store.count_bulk(operation)
         return operation
 
 

@@ -123,11 +123,11 @@ class Worker:
             exclude_queues=options.exclude_queues,
             most_tasks=options.quota.tasks,
         )
+        self.bulk = BulkWork(self.store)
         # One that only works off what is there adds nothing to it.
         self.scheduler: Scheduler | None = None
         if options.schedules and not options.drain:
-            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake)
-        self.bulk = BulkWork(self.store)
+            self.scheduler = Scheduler(self.store, on_enqueued=self.dispatcher.wake, on_bulk_due=self.bulk.wake)
         self.maintenance = Maintenance(
             self.store,
             max_crashes=backend.max_crashes,
@@ -364,7 +364,8 @@ class Worker:
     def _each_second(self) -> None:
         self.heartbeat.look_for_cancelled()
         self.reporter.save()
-        self.bulk.look()
+        if self.scheduler is None:
+            self.bulk.look()
 
     def _give_up(self, execution: Execution) -> None:
         """A task that its timeout could not stop."""
@@ -388,7 +389,6 @@ class Worker:
 
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
-            self.bulk.hear()
             self.maintenance.wake(again=True)
             self.dispatcher.wake(again=True)
         elif queue_name.startswith(LIMITED):

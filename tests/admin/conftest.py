@@ -1,6 +1,6 @@
 """People, rows and pages that the admin tests use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +9,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from django_locqueue.admin.estimate import stored_note
 from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
+from django_locqueue.observability.snapshot import forget, snapshot
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
 PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
@@ -110,6 +112,16 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture
+def kept_snapshot(settings: Any) -> Iterator[None]:
+    """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
+    snapshot(fresh=True)
+    stored_note()
+    yield
+    forget()
+
+
 def list_url(model_name: str, query: str = "") -> str:
     return f"/admin/locqueue/{model_name}/{query}"
 
@@ -136,7 +148,7 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     urls += [list_url("failedtask", "errors/"), list_url("failedtask", "tasks/"), list_url("failedtask", "?last=1h")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
-    urls += [list_url("limit"), list_url("workflow")]
+    urls += [list_url("limit"), list_url("workflow"), list_url("activity"), list_url("activity", "?verb=retry")]
     urls += [list_url("bulkoperation"), list_url("bulkoperation", "new/?listing=failed&verb=retry")]
     urls += [list_url("bulkoperation", f"{operation.pk}/change/") for operation in BulkOperation.objects.all()]
     for workflow in Workflow.objects.all():

@@ -139,6 +139,10 @@ class TestPage:
             assert root.post(list_url("activity", what)).status_code == 404
         assert 'name="action"' not in body_of(root)
 
+    def test_no_verb_to_choose_from_is_half_a_sentence(self, root: Client) -> None:
+        record()
+        assert "%(" not in body_of(root)
+
     def test_empty_it_says_so(self, root: Client) -> None:
         assert "Nobody has changed anything yet." in body_of(root)
 

@@ -135,6 +135,20 @@ class TestAsking:
             [] if options is None else [options]
         )
 
+    @pytest.mark.parametrize("query", ["", "&queue=mail"])
+    def test_so_many_that_a_page_cannot_count_them_are_left_to_a_worker_to_count(
+        self, query: str, root: Client, failed: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("django_locqueue.admin.bulk_request.COUNTED", 5)
+        monkeypatch.setattr("django_locqueue.admin.bulk_request.WINDOW", 10)
+        body = root.get(f"{RETRY}{query}").content.decode()
+        assert f"There are many: {2 if query else 5}+ were counted so far." in body
+        ask(root, f"{RETRY}{query}")
+        operation = BulkOperation.objects.get()
+        assert operation.matched == 0
+        assert store_for("default").count_bulk(operation) == (2 if query else 16)
+        assert BulkOperation.objects.get().matched == (2 if query else 16)
+
     def test_where_nothing_matches_there_is_nothing_to_confirm(self, root: Client) -> None:
         body = root.get(RETRY).content.decode()
         assert "No task matches." in body
@@ -295,7 +309,7 @@ class TestQueues:
 class TestLists:
     def test_a_list_leads_there_with_its_filter(self, root: Client, failed: None) -> None:
         body = root.get(list_url("failedtask", "?queue=mail")).content.decode()
-        [url] = set(re.findall(rf'href="({NEW}[^"]*verb=retry[^"]*)"', body))
+        [url] = set(re.findall(rf'href="({NEW}[^"]*verb=retry)"', body))
         page = root.get(url.replace("&amp;", "&")).content.decode()
         assert "Retry 2 tasks?" in page
         assert "Failed tasks · queue is mail" in page

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from django_locqueue.models import Limit, Queue, Schedule, ScheduleRun, Task, TaskAttempt, Worker, Workflow
 from django_locqueue.policies.terms import Terms
+from django_locqueue.store import get_store
 from tests.admin.conftest import all_urls, list_url, schedule_url, task_url
 
 EVIL = [
@@ -50,6 +51,16 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
             name=evil, plan=[[evil, 1], [evil, 2]], steps=2, tasks_total=9, broken=9, failed=9, cancelled=9
         ).pk,
     }
+    by_ids = {"ids": [evil], "options": {evil: evil}}
+    for verb in ("retry", "pause", evil):
+        get_store().record_activity(
+            verb,
+            by=evil,
+            source=evil,
+            target=evil,
+            reason=evil,
+            selection={"listing": "failed", "queue": evil} if verb == "retry" else by_ids,
+        )
     Limit.objects.create(key=f"r:{evil}", concurrency=1, rate=evil)
     tasks = {state: make_task(state, **fields) for state in ("scheduled", "ready", "failed", "cancelled")}
     tasks["successful"] = make_task("successful", **fields | {"attempt": 2, "return_value": {evil: evil}})

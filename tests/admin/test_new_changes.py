@@ -115,6 +115,15 @@ def test_a_time_is_read_in_the_persons_time_zone(root: Client, make_task: Any, s
     assert task.run_after.isoformat() == "2126-12-01T07:00:00+00:00"
 
 
+def test_a_time_is_taken_in_naive_time_too(root: Client, make_task: Any, settings: Any) -> None:
+    task = make_task("ready")
+    settings.USE_TZ = False
+    assert "This time has passed." in put(root, task, "change_time", run_after="2001-01-01T00:00").content.decode()
+    put(root, task, "change_time", run_after=TO_COME)
+    task.refresh_from_db()
+    assert task.run_after.isoformat() == TO_COME
+
+
 def test_stop_retrying_is_offered_in_the_place_of_cancel(root: Client, make_task: Any) -> None:
     task = make_task("scheduled", attempt=2)
     body = root.get(task_url(task)).content.decode()

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from django_locqueue.admin.task_files import FIELDS
 from django_locqueue.management import change_command
 from django_locqueue.models import Activity, BulkOperation, Queue, Schedule, Task, TaskAttempt
 from django_locqueue.policies.masking import MASK
@@ -185,7 +186,7 @@ def test_each_state_has_its_list(run: Any, state: str) -> None:
     pk = put("scheduled" if state == "retrying" else state, attempt=1 if state == "retrying" else 0, **ended)
     put("blocked", limit_key="x")
     found = json.loads(run("queue_list", "--state", state, "--json"))["tasks"]
-    assert [(task["id"], task["state"]) for task in found] == [(pk, state)]
+    assert [(task["id"], task["state"]) for task in found] == [(pk, "scheduled" if state == "retrying" else state)]
 
 
 def test_where_nothing_matches_the_list_says_so(run: Any) -> None:
@@ -312,3 +313,10 @@ class TestCheck:
         settings.TASKS = {}
         with pytest.raises(CommandError, match=r"TASKS has no backend of ours\. Add:"):
             call_command("queue_check")
+
+
+@pytest.mark.any_vendor
+def test_the_names_in_json_are_those_of_the_lists_in_admin(run: Any) -> None:
+    put("ready")
+    [task] = json.loads(run("queue_list", "--json"))["tasks"]
+    assert task.keys() <= set(FIELDS)

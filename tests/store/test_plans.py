@@ -302,5 +302,7 @@ def test_the_next_slot_of_many_schedules_is_found_through_an_index(store: Store)
     for verb in (store.next_slot_in, store.look_ahead):
         plan = plan_of(verb, "SELECT")
         assert "locqueue_schedule_due" in plan
-        assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|SCAN locqueue_\w+\b(?! USING)", plan), plan
+        # Bulk operations are as many as people ask for: of a few, PostgreSQL reads all.
+        slow = r"Sort|TEMP B-TREE|Seq Scan(?! on locqueue_bulkoperation)|SCAN locqueue_\w+\b(?! USING)"
+        assert not re.search(slow, plan), plan
     assert "locqueue_task_scheduled" in plan

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from django_locqueue.compat import task_finished
 from django_locqueue.models import BulkOperation, Task
+from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.store import Store, bulk, store_for
 from django_locqueue.store.selection import Selection
 from django_locqueue.worker import bulk as bulk_work
@@ -56,6 +57,12 @@ def test_it_goes_through_all_batches(store: Store, monkeypatch: pytest.MonkeyPat
     operation = work_off(store)
     assert (operation.state, operation.changed, operation.skipped) == ("done", 5, 0)
     assert set(Task.objects.values_list("state", "retried_by")) == {("ready", "alice")}
+
+
+def test_what_was_not_counted_is_counted_first(store: Store) -> None:
+    ask(store, matched=0)
+    operation = work_off(store)
+    assert (operation.matched, operation.changed) == (5, 5)
 
 
 def test_one_who_may_is_asked_for_again_and_served(store: Store, user: User) -> None:
@@ -127,9 +134,18 @@ def test_it_sleeps_until_there_is_something_to_do(store: Store) -> None:
     ask(store)
     work.look()
     assert not work._wake.is_set()  # it has just looked
-    work._looked -= bulk_work.NEWS_SECONDS
-    work.look()
-    assert not work._wake.is_set()
-    work.hear()
+    work._looked -= bulk_work.LOOK_SECONDS
     work.look()
     assert work._wake.is_set()
+
+
+def test_a_scheduler_sees_with_its_own_statement_that_something_is_due(store: Store) -> None:
+    woken: list[bool] = []
+    scheduler = Scheduler(store, on_bulk_due=lambda: woken.append(True))
+    scheduler.look()
+    assert not woken
+    ask(store)
+    scheduler.look()
+    assert store.take_bulk() is not None
+    scheduler.look()  # somebody has it
+    assert woken == [True]

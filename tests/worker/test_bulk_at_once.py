@@ -1,4 +1,4 @@
-"""G4: a bulk retry while workers run: nothing runs twice, the counts add up, stop works, and others see it."""
+"""G4: a bulk retry while workers run: nothing runs twice, the counts add up, and stop works."""
 
 import threading
 from collections import Counter

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.task_facts import all_facts, value_text
+from django_locqueue.management.task_facts import all_facts, state_of, value_text
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
 
@@ -28,13 +28,13 @@ class Command(QueueCommand):
             self.stdout.write(json.dumps(found))
             return
         attempts = found.pop("attempts")
-        self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {found['state']}")
+        self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {state_of(task)}")
         for name, value in found.items():
             if name not in ("id", "state") and value not in (None, "", [], {}, False):
                 text = legible.line(value) if isinstance(value, str) else value_text(value)
                 self.stdout.write(f"  {name:<16} {text}")
         for attempt in attempts:
-            said = f"attempt {attempt['number']}  {attempt['outcome']}  {attempt['started_at']}  {attempt['worker']}"
+            said = f"attempt {attempt['number']}  {attempt['outcome']}  {attempt['started']}  {attempt['worker']}"
             self.stdout.write(f"\n{legible.line(said)}")
             trace = attempt["traceback"].rstrip() or f"{attempt['error']}: {attempt['message']}".strip(": ")
             for line in legible.block(trace).splitlines():
