@@ -72,7 +72,7 @@ def strict() -> dict[str, Any]:
     if django.VERSION >= (6, 1):
         # With a nonce and nothing else: from this version on, admin's own pages carry it.
         policy["script-src"] = policy["style-src"] = ["<CSP_NONCE_SENTINEL>"]
-    (template,) = settings.TEMPLATES
+    template: Any = settings.TEMPLATES[0]
     options = template["OPTIONS"]
     processors = [*options["context_processors"], "django.template.context_processors.csp"]
     return {
