@@ -1,26 +1,34 @@
 """Tasks that end without a run: a waiting one that is cancelled, one that died with its worker.
 
-Their receivers are told as of any other end, after the commit; and a row that its backend does not keep is deleted.
+Their receivers are told as of any other end, after the commit; they are counted then; and a row that its backend does
+not keep is deleted.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import Error, transaction
 from django.dispatch import receiver
 
-from django_locqueue import compat, registry, signals
+from django_locqueue import clock, compat, registry, signals
 from django_locqueue.exceptions import Cancel, DamagedTask, WorkerLost
 from django_locqueue.models import FINISHED, State, Task
+from django_locqueue.policies.fingerprint import kind_of
 from django_locqueue.policies.outcome import class_path
 from django_locqueue.result import stored_result
-from django_locqueue.store import Claimed, Key, Rescued, Store
+from django_locqueue.store import Claimed, EndCounts, Key, Rescued, Store
+from django_locqueue.store.end_counts import CANCELLED, FAILED, RETRIED, Failures
+from django_locqueue.store.recover import LOST
+
+logger = logging.getLogger("django_locqueue")
 
 BATCH = 500
 
 Announce = Callable[[Callable[[], None]], None]
+Count = Callable[[Store, EndCounts], None]
 
 
 def at_once(tell: Callable[[], None]) -> None:
@@ -28,7 +36,16 @@ def at_once(tell: Callable[[], None]) -> None:
     tell()
 
 
+def count_at_once(store: Store, counts: EndCounts) -> None:
+    """Add to the database's counts on this thread. They are not worth that what was done should fail."""
+    try:
+        store.add_end_counts(counts)
+    except Error:
+        logger.warning("What has ended could not be counted.", exc_info=True)
+
+
 announcing: Announce = at_once  # what ended unasked, beside what was written; a worker hands it to its announcer
+counting: Count = count_at_once  # a worker hands it to its bookkeeper: a count may be locked for long
 
 
 def cancel(
@@ -93,6 +110,7 @@ def set_aside(store: Store, *, announce: Announce = at_once) -> list[int]:
 def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
     """Send ``task_rescued`` for each, and ``task_finished`` for those that the rescue ended."""
     rescued = list(rescued)
+    _count(store, _counts_of_rescued(rescued))
     for task in rescued:
         signals.task_rescued.send_robust(
             _sender(task.backend_alias),
@@ -101,14 +119,16 @@ def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
             state=task.state,
             crashes=task.crashes,
         )
-    announce_ended(store, [task.id for task in rescued if task.state in FINISHED])
+    announce_ended(store, [task.id for task in rescued if task.state in FINISHED], counted=True)
 
 
-def announce_ended(store: Store, ids: Sequence[int]) -> None:
-    """Send ``task_finished`` for tasks that a verb of the store has just failed or cancelled."""
+def announce_ended(store: Store, ids: Sequence[int], *, counted: bool = False) -> None:
+    """Send ``task_finished`` for tasks that a verb of the store has just failed or cancelled, and count them."""
     for start in range(0, len(ids), BATCH):
         # As they are now: one that a person has put back meanwhile has not ended.
         rows = list(store.tasks.filter(pk__in=ids[start : start + BATCH], state__in=(State.FAILED, State.CANCELLED)))
+        if not counted:
+            _count(store, _counts_of(rows))
         endings = [(_sender(row.backend_alias), stored_result(row), _exception(row)) for row in rows]
         if unwanted := [row.pk for row in rows if not _is_kept(row)]:
             store.delete(unwanted)
@@ -135,6 +155,37 @@ def send_finished(sender: Any, result: Any, exception: BaseException | None) -> 
 def _send(endings: list[tuple[Any, Any, BaseException]]) -> None:
     for sender, result, exception in endings:
         send_finished(sender, result, exception)
+
+
+def _count(store: Store, counts: EndCounts) -> None:
+    if counts:
+        transaction.on_commit(partial(counting, store, counts), using=store.alias)
+
+
+def _counts_of(rows: Iterable[Task]) -> EndCounts:
+    counts = EndCounts()
+    for row in rows:
+        if row.finished_at is None:  # edited by hand
+            continue
+        at, is_failed = clock.timestamp(row.finished_at), row.state == State.FAILED
+        counts.add_one(at, row.queue_name, row.task_path, FAILED if is_failed else CANCELLED)
+        if is_failed:
+            kind = kind_of(row.error_class, row.error_message, None)
+            counts.add_failures(Failures(kind, at, at, 1, row.task_path, None))
+    return counts
+
+
+def _counts_of_rescued(rescued: Iterable[Rescued]) -> EndCounts:
+    counts = EndCounts()
+    for task in rescued:
+        at = clock.timestamp(task.at)
+        counts.add_one(at, task.queue_name, task.task_path, _COLUMNS.get(task.state, RETRIED))
+        if task.state != State.CANCELLED:
+            counts.add_failures(Failures(LOST, at, at, 1, task.task_path, None))
+    return counts
+
+
+_COLUMNS: dict[str, int] = {State.FAILED: FAILED, State.CANCELLED: CANCELLED}
 
 
 def _exception(row: Task) -> BaseException:

@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.utils import translation
@@ -37,6 +38,15 @@ def nobodys_language() -> Iterator[None]:
     """A request leaves its language to its thread, which is that of the next test."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture
+def kept_snapshot(db: None, settings: Any) -> Iterator[None]:
+    """The numbers of the queue are there: they are read once in some seconds, for all pages and people."""
+    settings.LOCQUEUE = {**settings.LOCQUEUE, "ADMIN": {"COUNTS_SECONDS": 3600}}
+    snapshot.snapshot(fresh=True)
+    yield
+    snapshot.forget()
 
 
 @pytest.fixture

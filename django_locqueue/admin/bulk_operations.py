@@ -22,6 +22,7 @@ from django_locqueue.admin.bulk_links import PERMISSION
 from django_locqueue.admin.bulk_request import Asked, preview
 from django_locqueue.admin.bulk_words import WORDS, label_of
 from django_locqueue.admin.changes import CHANGES, RETRY, SAME_ARGUMENTS, Change
+from django_locqueue.admin.live import live
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
@@ -35,7 +36,7 @@ from django_locqueue.policies import legible
 from django_locqueue.store import get_store
 from django_locqueue.verbs import VERBS
 
-REFRESH_SECONDS = 2
+REFRESH_SECONDS = 5
 LISTS = {
     **dict.fromkeys(("ready", "overdue", "scheduled", "blocked"), "pendingtask"),
     "running": "runningtask",
@@ -77,7 +78,7 @@ class BulkOperationAdmin(PlainListAdmin):
         view = self.admin_site.admin_view
         return [
             path("new/", view(self.new_view), name="locqueue_bulkoperation_new"),
-            path("<int:operation_id>/change/", view(self.page_view), name="locqueue_bulkoperation_change"),
+            path("<int:operation_id>/change/", view(live(self.page_view)), name="locqueue_bulkoperation_change"),
             path("<int:operation_id>/stop/", view(self.stop_view), name="locqueue_bulkoperation_stop"),
             *super().get_urls(),
         ]
@@ -246,7 +247,12 @@ class BulkOperationAdmin(PlainListAdmin):
             stop_url=self.url("stop", operation.pk)
             if not operation.is_finished and self.may_stop(request, operation)
             else "",
-            refresh_seconds=REFRESH_SECONDS,
+            lq=Strip(
+                request,
+                self.admin_site,
+                self.opts.label_lower,
+                refresh=None if operation.is_finished else REFRESH_SECONDS,
+            ),
         )
 
     def stop_view(self, request: Any, operation_id: int) -> Any:

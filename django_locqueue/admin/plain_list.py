@@ -6,10 +6,13 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.urls import path
 
+from django_locqueue.admin.live import live
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import ReadOnly
+
+REFRESH_SECONDS = 10
 
 
 class PlainChangeList(ChangeList):
@@ -55,7 +58,7 @@ class PlainListAdmin(ReadOnly, PageMixin, ModelAdminBase):
 
     def get_urls(self) -> list[Any]:
         name = f"locqueue_{self.opts.model_name}_changelist"
-        return [path("", self.admin_site.admin_view(self.changelist_view), name=name)]
+        return [path("", self.admin_site.admin_view(live(self.changelist_view)), name=name)]
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         return super().changelist_view(
@@ -64,7 +67,7 @@ class PlainListAdmin(ReadOnly, PageMixin, ModelAdminBase):
                 "title": self.opts.verbose_name_plural,
                 "introduction": self.introduction,
                 "empty": self.empty,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                "lq": Strip(request, self.admin_site, self.opts.label_lower, refresh=REFRESH_SECONDS),
                 **(extra_context or {}),
             },
         )

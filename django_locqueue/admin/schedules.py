@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -22,7 +21,6 @@ from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.schedule_form import form_view
 from django_locqueue.admin.schedule_page import page_of, problem_of, tasks_by_id, with_beginnings
-from django_locqueue.clock import DatabaseNow
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -34,7 +32,6 @@ from django_locqueue.store import get_store
 
 MANAGE = "locqueue.manage_schedule"
 ENQUEUE = "locqueue.enqueue_task"
-LATE = timedelta(minutes=1)  # a scheduler that is there is seconds late at most
 
 
 @dataclass(frozen=True)
@@ -150,27 +147,24 @@ class ScheduleAdmin(PlainListAdmin):
 
     def get_list_display(self, request: Any) -> Any:
         offered = [change for change in CHANGES if change.name != "delete" and self.may(request, change)]
-        if not offered:
-            return self.list_display
 
         @admin.display(description="", empty_value="")
         def buttons(schedule: Schedule) -> Any:
-            return format_html_join(
+            changes = format_html_join(
                 " ",
                 '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
                 ((self.url(change.name, schedule), change.label) for change in offered if change.is_offered(schedule)),
             )
+            return format_html('{} <a href="{}#lq-runs">{}</a>', changes, self.url("change", schedule), _("Show runs"))
 
         return (*self.list_display, buttons)
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         rows = {name: Schedule.objects.filter(enabled=name == "on").order_by("next_at") for name in ("on", "off")}
-        rows["late"] = rows["on"].filter(next_at__lt=DatabaseNow() - LATE)
         counts = capped_counts(rows)
         context = {
             "introduction": _("%(on)s on, %(off)s off") % {name: capped_text(count) for name, count in counts.items()},
             "add_url": self.url("add") if self.may_edit(request) else None,
-            "late": counts["late"],
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
@@ -178,7 +172,7 @@ class ScheduleAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("name"))
     def name_column(self, schedule: Schedule) -> Any:
-        quiet = "" if schedule.enabled else "lq-quiet"
+        quiet = "" if schedule.enabled else "lq-is-off"
         return format_html(
             '<a href="{}" class="{}">{}</a>', self.url("change", schedule), quiet, legible.line(schedule.name)
         )

@@ -3,30 +3,35 @@
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.contrib.admin.utils import quote
+from django.contrib.messages import get_messages
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import cached_property
-from django.utils.translation import pgettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext, pgettext_lazy
 
-from django_locqueue.admin.permissions import may
+from django_locqueue import conf
+from django_locqueue.admin.banners import Banner, banners
+from django_locqueue.admin.live import refresh_choices
 from django_locqueue.clock import DatabaseNow
-from django_locqueue.models import Queue, Task, Worker, orderings
-from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.models import Queue
+from django_locqueue.observability.snapshot import Snapshot, snapshot
+from django_locqueue.observability.stats import capped_text
 
-PAGES = (
-    "locqueue.pendingtask",
-    "locqueue.runningtask",
-    "locqueue.failedtask",
-    "locqueue.retriedtask",
-    "locqueue.task",
-    "locqueue.workflow",
-    "locqueue.queue",
-    "locqueue.limit",
-    "locqueue.worker",
-    "locqueue.schedule",
-    "locqueue.bulkoperation",
-    "locqueue.activity",
-    "locqueue_accesslog.accesslog",
+# In groups: what is done, who does it and when, and what people do. Beside each the key that leads to it, after g.
+GROUPS = (
+    (
+        ("locqueue.overview", "o"),
+        ("locqueue.pendingtask", "p"),
+        ("locqueue.runningtask", "r"),
+        ("locqueue.failedtask", "f"),
+        ("locqueue.retriedtask", "t"),
+        ("locqueue.task", "a"),
+        ("locqueue.workflow", ""),
+    ),
+    (("locqueue.queue", "q"), ("locqueue.worker", "w"), ("locqueue.schedule", "s"), ("locqueue.limit", "")),
+    (("locqueue.activity", ""), ("locqueue.bulkoperation", "")),
+    (("locqueue_accesslog.accesslog", ""),),
 )
 SHORT_NAMES = {
     "locqueue.pendingtask": pgettext_lazy("tasks", "Pending"),
@@ -43,65 +48,88 @@ class Link(NamedTuple):
     url: str
     count_text: str
     is_current: bool
+    key: str = ""
+    begins_group: bool = False
 
 
 class Strip:
-    """Evaluated by the template: a request that only changes something pays nothing for it."""
+    """Evaluated by the template: a request that only changes something pays nothing for it.
 
-    def __init__(self, request: Any, admin_site: Any, current: str) -> None:
+    ``refresh``: after how many seconds the page's regions are fetched anew, unless the person has chosen otherwise; 0:
+    not by itself. None: the page has none.
+    """
+
+    def __init__(self, request: Any, admin_site: Any, current: str, refresh: int | None = None) -> None:
         self.request = request
         self.site = admin_site
         self.current = current
+        self.refresh = refresh
+
+    @cached_property
+    def now(self) -> Snapshot:
+        """The numbers of all pages. Who has just changed something is told so on this one, and sees what it did."""
+        return snapshot(fresh=len(get_messages(self.request)) > 0)
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        return capped_counts(
-            {
-                "ready": Task.objects.ready().order_by(*orderings.READY),
-                "scheduled": Task.objects.scheduled().order_by(*orderings.SCHEDULED),
-                "limited": Task.objects.limited().order_by(*orderings.LIMITED),
-                "locqueue.runningtask": Task.objects.running().order_by(*orderings.RUNNING),
-                "locqueue.failedtask": orderings.in_finished_index(Task.objects.failed()).order_by(*orderings.FINISHED),
-                "locqueue.retriedtask": Task.objects.retried().order_by(*orderings.NEWEST),
-                "workers": Worker.objects.live(DatabaseNow()),
-            }
-        )
+        return {
+            "locqueue.pendingtask": self.now.pending,
+            "locqueue.runningtask": self.now.running,
+            "locqueue.failedtask": self.now.failed,
+            "locqueue.retriedtask": self.now.retried,
+        }
 
     @cached_property
     def links(self) -> list[Link]:
-        counts = {label: count for label, count in self.counts.items() if "." in label}
-        counts["locqueue.pendingtask"] = sum(self.counts[name] for name in ("ready", "scheduled", "limited"))
-        found = []
-        for label in PAGES:
-            app_label, name = label.split(".")
-            model = apps.all_models.get(app_label, {}).get(name)
-            if model is None or not self.site.is_registered(model):
-                continue
-            model_admin = self.site.get_model_admin(model)
-            if not model_admin.has_view_permission(self.request):
-                continue
-            url = reverse(f"admin:{app_label}_{name}_changelist", current_app=self.site.name)
-            count = capped_text(counts[label]) if label in counts else ""
-            found.append(Link(short_name(model), url, count, label == self.current))
-            for page, page_label, view in getattr(model_admin, "further_pages", ()):
-                page_url = reverse(f"admin:{view}", current_app=self.site.name)
-                found.append(Link(page_label, page_url, "", page == self.current))
+        found: list[Link] = []
+        for group in GROUPS:
+            begins = len(found)
+            for label, key in group:
+                found += self._links(label, key)
+            if 0 < begins < len(found):
+                found[begins] = found[begins]._replace(begins_group=True)
         return found
 
-    @property
-    def no_worker(self) -> bool:
-        return not self.counts["workers"]
+    def _links(self, label: str, key: str) -> list[Link]:
+        app_label, name = label.split(".")
+        model = apps.all_models.get(app_label, {}).get(name)
+        if model is None or not self.site.is_registered(model):
+            return []
+        model_admin = self.site.get_model_admin(model)
+        if not model_admin.has_view_permission(self.request):
+            return []
+        count = capped_text(self.counts[label]) if label in self.counts else ""
+        further = [
+            Link(page_label, self._url(view), "", page == self.current)
+            for page, page_label, view in getattr(model_admin, "further_pages", ())
+        ]
+        url = self._url(f"{app_label}_{name}_changelist")
+        return [Link(short_name(model), url, count, label == self.current, key), *further]
+
+    def _url(self, name: str) -> str:
+        return reverse(f"admin:{name}", current_app=self.site.name)
 
     @cached_property
-    def paused_queues(self) -> list[tuple[Any, str]]:
-        return [(queue, self.resume_url(queue)) for queue in queue_rows(self.request) if queue.is_paused]
-
-    def resume_url(self, queue: Queue) -> str:
-        return reverse("admin:locqueue_queue_resume", args=[quote(queue.name)], current_app=self.site.name)
+    def banners(self) -> list[Banner]:
+        queues = [] if self.now.missing_migrations else queue_rows(self.request)
+        return list(banners(self.request, self.site, self.now, queues))
 
     @property
-    def may_resume(self) -> bool:
-        return may(self.request, "locqueue.pause_queue")
+    def refresh_choices(self) -> list[tuple[int, bool]] | None:
+        return None if self.refresh is None else refresh_choices(self.refresh)
+
+    @cached_property
+    def loaded_at(self) -> str:
+        return timezone.now().isoformat()
+
+    @property
+    def updated(self) -> Any:
+        """When the page was made. Who listens to the page is not told each second how long ago that is."""
+        return format_html('<time datetime="{}" aria-hidden="true">{}</time>', self.loaded_at, gettext("now"))
+
+    @property
+    def has_keys(self) -> bool:
+        return bool(conf.admin.KEYBOARD)
 
 
 def short_name(model: Any) -> Any:

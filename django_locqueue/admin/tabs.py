@@ -11,8 +11,8 @@ from django_locqueue.models.listing import LISTINGS, Listing
 class Tab:
     """One part of a list. ``name``: in the address. ``listing``: of ``LISTINGS``.
 
-    ``changes``: names of what can be done to rows here. ``columns``: other ones than the page's. ``is_live``: the page
-    keeps its rows as they are now.
+    ``changes``: names of what can be done to rows here. ``columns``: other ones than the page's. ``refresh``: after
+    how many seconds the page shows its rows as they are then; 0: only when a person asks, since boxes are ticked there.
     """
 
     name: str
@@ -21,7 +21,7 @@ class Tab:
     changes: tuple[str, ...]
     empty: Any
     columns: tuple[str, ...] = ()
-    is_live: bool = False
+    refresh: int = 0
 
     @property
     def kind(self) -> Listing:

@@ -20,6 +20,7 @@ from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
 from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.live import live
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
@@ -176,7 +177,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         name = self.opts.model_name
         view = self.admin_site.admin_view
         return [
-            path("", view(self.changelist_view), name=f"locqueue_{name}_changelist"),
+            path("", view(live(self.changelist_view)), name=f"locqueue_{name}_changelist"),
             path("<int:task_id>/change/", view(self.to_task_page), name=f"locqueue_{name}_change"),
             *self.get_file_urls(),
         ]
@@ -237,7 +238,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 "empty_note": self.empty_note,
                 "empty_name": self.opts.verbose_name,
                 "is_id": bool(as_id(request.GET.get(SEARCH, ""))),
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
+                "lq": Strip(request, self.admin_site, self.opts.label_lower, refresh=self.current_tab(request).refresh),
                 **(extra_context or {}),
             },
         )

@@ -96,7 +96,7 @@ class RunningTaskAdmin(TaskAdminBase):
             label=_("Running"),
             changes=("cancel", "put_back"),
             empty=_("Nothing is running right now."),
-            is_live=True,
+            refresh=5,
         ),
     )
     row_changes = ("cancel", "put_back")

@@ -24,6 +24,7 @@ from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
 from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
 from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.live import live
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.progress import progress_bar
@@ -113,9 +114,9 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
         return [
-            path("", view(self.changelist_view), name="locqueue_task_changelist"),
+            path("", view(live(self.changelist_view)), name="locqueue_task_changelist"),
             *self.get_file_urls(),
-            path("<int:task_id>/change/", view(self.page_view), name="locqueue_task_change"),
+            path("<int:task_id>/change/", view(live(self.page_view)), name="locqueue_task_change"),
             path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
             path("enqueue/", view(self.enqueue_view), name="locqueue_task_enqueue"),
             path("<int:task_id>/show/", view(self.show_view), name="locqueue_task_show"),
@@ -196,7 +197,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 ],
                 "attempts": attempts,
                 "log": log_of(task),
-                "lq": Strip(request, site, f"locqueue.{list_name}"),
+                "lq": Strip(request, site, f"locqueue.{list_name}", refresh=5 if task.state == State.RUNNING else None),
             },
         )
 

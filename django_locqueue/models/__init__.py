@@ -10,6 +10,7 @@ from django_locqueue.models.attempt import TaskAttempt
 from django_locqueue.models.bulk_operation import BulkOperation
 from django_locqueue.models.error_group import ErrorCount, ErrorGroup
 from django_locqueue.models.limit import Limit
+from django_locqueue.models.overview import Overview
 from django_locqueue.models.queue import Queue
 from django_locqueue.models.schedule import Schedule, ScheduleRun
 from django_locqueue.models.task import (
@@ -40,6 +41,7 @@ __all__ = [
     "ErrorGroup",
     "FailedTask",
     "Limit",
+    "Overview",
     "PendingTask",
     "Queue",
     "RetriedTask",

@@ -1,5 +1,7 @@
 """Failures of one kind."""
 
+from datetime import datetime, timedelta
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -9,10 +11,15 @@ from django_locqueue.models.fields import MomentField
 from django_locqueue.policies import legible
 
 FINGERPRINT_LENGTH = 40
+NEW = timedelta(hours=24)  # since it was first met; so long one is "back", too
+QUIET = timedelta(days=7)  # a kind that is met again after as long is "back"
 
 
 class ErrorGroup(models.Model):
-    """All attempts that failed with the same ``fingerprint`` (policies/fingerprint.py), whatever their tasks became."""
+    """All attempts that failed with the same ``fingerprint`` (policies/fingerprint.py), whatever their tasks became.
+
+    Its row comes with the counts, some seconds after the first task that names it.
+    """
 
     fingerprint = models.CharField(max_length=FINGERPRINT_LENGTH, primary_key=True)
     error_class = models.CharField(_("error"), max_length=255)
@@ -35,6 +42,14 @@ class ErrorGroup(models.Model):
     def __str__(self) -> str:
         return legible.line(f"{self.error_class}: {self.message}")
 
+    def is_new(self, now: datetime) -> bool:
+        """First met within a day."""
+        return bool(self.first_seen > now - NEW)
+
+    def is_back(self, now: datetime) -> bool:
+        """Met again, within a day, after a week without it."""
+        return self.back_at is not None and bool(self.back_at > now - NEW)
+
 
 class ErrorCount(models.Model):
     """How often a kind of failure was met in an hour."""
@@ -49,6 +64,7 @@ class ErrorCount(models.Model):
     class Meta:
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["group", "hour"], name="locqueue_errorcount_hour")]
+        indexes = [models.Index(fields=["hour"], name="locqueue_errorcount_age")]
 
     def __str__(self) -> str:
         return f"{self.count} in the hour from {self.hour}"

@@ -12,8 +12,15 @@ from django_locqueue.policies.histogram import BINS
 class TaskStat(models.Model):
     """Attempts of one task in one queue that ended in ``seconds`` seconds from ``start``.
 
-    Workers add to a row, and nothing reads the task table for what has been. The columns of a bin cannot be a list:
-    each is added to in the database.
+    Counted when its end was stored: each attempt that succeeded, failed for good, failed and was put back, or was
+    cancelled. Also what ended without a run: waiting tasks that were cancelled, skipped or too late; those whose worker
+    died (put back, or failed); those whose row nobody could read. Not counted: what was given back unrun, what asked
+    to run later, and what was deleted. The seconds and the bins are of attempts that ended by themselves; where a task
+    was put back at once nobody knows since when it has waited.
+
+    Workers add to three rows, of the minute, the hour and the day, so that none has to be made of others later, and
+    nothing reads the task table for what has been. The columns of a bin cannot be a list: each is added to in the
+    database.
     """
 
     MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -10,6 +10,8 @@ from django_locqueue.models.database import QueueManager
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.policies import legible
 
+CODE_VERSION_LENGTH = 64
+
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
     """Adjectives for workers. ``now``: a datetime or the database's clock."""
@@ -45,7 +47,7 @@ class Worker(models.Model):
     failed = models.BigIntegerField(_("failed"), default=0, db_default=0)
     memory_mb = models.PositiveIntegerField(_("memory"), null=True, blank=True)
     # The project's, as LOCQUEUE["WORKER"]["CODE_VERSION"] says.
-    code_version = models.CharField(_("code"), max_length=64, default="", db_default="", blank=True)
+    code_version = models.CharField(_("code"), max_length=CODE_VERSION_LENGTH, default="", db_default="", blank=True)
     settled = models.BooleanField(default=False, db_default=False)  # stopped, and nothing of it is left to be rescued
 
     objects = QueueManager.from_queryset(WorkerQuerySet)()

@@ -38,7 +38,7 @@ PERIODS: Mapping[str, Period] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """How attempts ended, see :class:`TaskStat`. The sums of seconds and the bins are of those whose times are known."""
+    """How attempts ended, see :class:`TaskStat`. Seconds are sums; they and the bins are of those with known times."""
 
     succeeded: int = 0
     failed: int = 0  # for good
@@ -76,8 +76,9 @@ class Numbers:
         """Return the sum, with ``more`` fields of a subclass."""
         parts = list(parts)
         sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in _SUMS}
-        bins = {name: tuple(map(sum, zip(*(getattr(part, name) for part in parts), strict=True))) for name in _BINS}
-        return cls(**sums, **{name: each for name, each in bins.items() if each}, **more)
+        for name in _BINS if parts else ():
+            sums[name] = tuple(map(sum, zip(*(getattr(part, name) for part in parts), strict=True)))
+        return cls(**sums, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

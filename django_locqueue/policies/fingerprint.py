@@ -5,12 +5,12 @@ says does.
 """
 
 import linecache
-import os
 import re
 import sys
 import sysconfig
 from functools import lru_cache
 from hashlib import sha1
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -79,21 +79,17 @@ def normalised(message: str) -> str:
     return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"
 
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LIBRARIES = {_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))}
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_OURS = Path(__file__).absolute().parent.parent
+_STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @lru_cache(maxsize=4096)
 def _file_in_project(filename: str) -> str | None:
     """Return the name of a file of the project's own code, without the folder that is in ``sys.path``; else None."""
-    path = os.path.abspath(filename)
-    if filename.startswith("<") or _INSTALLED.search(path) or any(_is_in(path, each) for each in _LIBRARIES):
+    path = Path(filename).absolute()
+    if filename.startswith("<") or _INSTALLED & set(path.parts) or any(map(path.is_relative_to, [_OURS, *_STANDARD])):
         return None
-    folders = [os.path.abspath(each) for each in sys.path if isinstance(each, str)]
-    folder = max((each for each in folders if _is_in(path, each)), key=len, default=os.path.dirname(path))
-    return os.path.relpath(path, folder).replace(os.sep, "/")
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
+    folders = [Path(each).absolute() for each in sys.path if isinstance(each, str)]
+    around = [folder for folder in folders if path.is_relative_to(folder)]
+    return path.relative_to(max(around, key=lambda each: len(each.parts), default=path.parent)).as_posix()

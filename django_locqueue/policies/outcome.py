@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django_locqueue.policies.fingerprint import ErrorKind, Place, kind_of
+
 if TYPE_CHECKING:
     from django_locqueue.policies.report import Report
 
@@ -25,6 +27,9 @@ class Kind(StrEnum):
     __hash__ = str.__hash__  # Enum's own is Python code, and a kind is looked up several times for each task
 
 
+FAILURES = (Kind.FAILED, Kind.RETRIED)  # what is counted as an error
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
     """An exception as text that fits its columns. Making one never fails."""
@@ -32,6 +37,11 @@ class ErrorReport:
     class_path: str
     message: str  # the first line
     traceback: str
+    place: Place | None = None  # where the project's own code was
+
+    @property
+    def kind(self) -> ErrorKind:
+        return kind_of(self.class_path, self.message, self.place)
 
     @classmethod
     def of(cls, error: BaseException) -> "ErrorReport":
@@ -40,6 +50,7 @@ class ErrorReport:
             class_path=shortened(class_path(kind), CLASS_LENGTH),
             message=first_line(error),
             traceback=_format(error),
+            place=_place(error),
         )
 
 
@@ -82,6 +93,13 @@ def shortened(text: str, length: int) -> str:
     # PostgreSQL refuses NUL and lone surrogates in text.
     text = text[: length + 1].replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _place(error: BaseException) -> Place | None:
+    try:
+        return Place.of(error.__traceback__)
+    except Exception:  # a path that leads nowhere, or is none
+        return None
 
 
 def _format(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from django.db import connections
 
 from django_locqueue.models import Task
 from django_locqueue.models.database import queue_database
+from django_locqueue.store.end_counts import EndCounts
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.store import Store
 from django_locqueue.store.values import Call, Chunk, Claimed, Enqueued, Itemised, Key, Placed
@@ -15,6 +16,7 @@ __all__ = [
     "Call",
     "Chunk",
     "Claimed",
+    "EndCounts",
     "Enqueued",
     "Itemised",
     "Key",

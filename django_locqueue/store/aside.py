@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 
 from django_locqueue.exceptions import DamagedTask
 from django_locqueue.models import STARTABLE, State
+from django_locqueue.policies.fingerprint import kind_of
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, class_path, shortened
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import repeated, unlocked
@@ -112,6 +113,7 @@ class SettingAside(LineReading, LookingBack, Recovering):
             "error_message": shortened(reason, MESSAGE_LENGTH),
             **unlocked(),
         }
+        changes["error_group"] = kind_of(changes["error_class"], changes["error_message"], None).fingerprint
         for values in (changes, {**changes, **_HARMLESS}):
             try:
                 with self.transaction():

@@ -7,9 +7,10 @@ from itertools import chain
 from typing import Any
 
 from django.db import Error
+from django.db.models import Model
 
 from django_locqueue import clock
-from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.models import State
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Mark, Owner
 from django_locqueue.store.store import Store
@@ -84,7 +85,11 @@ class MySQLStore(Store):
         rows = self.tasks.filter(unique_lock__in=list(locks)).values_list("pk", "unique_lock")
         return {pk: lock for pk, lock in rows if lock is not None}
 
-    def _delete_by(self, model: type[Task] | type[TaskAttempt], column: str, ids: list[int], index: str) -> int:
+    # Of what is to be inserted; the other form, of an alias, MariaDB does not know.
+    new_value_sql = "VALUES({})"
+    on_conflict_sql = "ON DUPLICATE KEY UPDATE"
+
+    def _delete_by(self, model: type[Model], column: str, ids: Sequence[Any], index: str) -> int:
         # Of a small table it would rather read every row, and wait for those that others have locked.
         with self.connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(ids))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
+from django_locqueue import clock
 from django_locqueue.models import WAITING, State, turn
 from django_locqueue.store.base import repeated
 from django_locqueue.store.control import Controlling
@@ -57,7 +58,8 @@ class Rearranging(Controlling):
             # Locked, then looked at again, as `rescue` does it.
             locked = list(self._locked(lost).values_list("pk", flat=True))
             rows = self._locked(lost.filter(pk__in=locked)).defer("args_kwargs", "return_value", "metadata")
-            rescued = [each for each in (self._rescue_one(task, MOST_CRASHES + 1, time) for task in rows) if each]
+            at = self.now() if now is None else clock.storable(now)
+            rescued = [each for each in (self._rescue_one(task, MOST_CRASHES + 1, time, at) for task in rows) if each]
             ended = [each.id for each in rescued if each.state == State.CANCELLED and each.id in members]
             self._count_ends(workflows, [End(members[pk].workflow_id, State.CANCELLED) for pk in ended], now)
             # Those that crashed more than once wait a while where nobody asked.

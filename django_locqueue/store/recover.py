@@ -8,15 +8,16 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, UniqueItem, Worker, turn, turn_of
 from django_locqueue.models.attempt import TASK_INDEX
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
-from django_locqueue.models.worker import WorkerQuerySet
+from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
 from django_locqueue.policies import retry
+from django_locqueue.policies.fingerprint import kind_of
 from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import cancelled, repeated, unlocked
@@ -29,6 +30,7 @@ logger = logging.getLogger("django_locqueue.store")
 SOON_SECONDS = 1.0  # how often maintenance looks for due tasks, at least; of earlier ones it has to hear
 SETTLED_AFTER_SECONDS = 60.0  # a claim that a dead worker had sent may commit after its end
 MOST_CRASHES = 32_767  # what their column holds
+LOST = kind_of(class_path(WorkerLost), "The worker died while running it.", None)  # however often it was
 BATCH = 500  # rows of one transaction: milliseconds, so that nobody waits for maintenance
 
 
@@ -41,6 +43,9 @@ class Rescued:
     worker_name: str
     crashes: int
     backend_alias: str
+    queue_name: str
+    task_path: str
+    at: datetime
 
 
 class Recovering(FreeingItems, Stepping):
@@ -57,6 +62,7 @@ class Recovering(FreeingItems, Stepping):
         queues: str = "",
         threads: int = 1,
         version: str = "",
+        code_version: str = "",
         now: datetime | None = None,
     ) -> Worker:
         """Add a worker whose lease of ``lease`` seconds begins now."""
@@ -67,6 +73,7 @@ class Recovering(FreeingItems, Stepping):
             queues=queues,
             threads=threads,
             version=version,
+            code_version=shortened(code_version, CODE_VERSION_LENGTH),
             started_at=time,
             heartbeat_at=time,
             lease_until=time + timedelta(seconds=lease),
@@ -76,16 +83,25 @@ class Recovering(FreeingItems, Stepping):
         return worker
 
     @repeated
-    def heartbeat(self, worker_id: int, *, lease: float, stopping: bool = False, now: datetime | None = None) -> bool:
+    def heartbeat(
+        self,
+        worker_id: int,
+        *,
+        lease: float,
+        stopping: bool = False,
+        shown: Mapping[str, int] = MappingProxyType({}),
+        now: datetime | None = None,
+    ) -> bool:
         """Extend the lease by ``lease`` seconds from now. False: the worker was given up, and must register anew.
 
-        Also False where one that does not stop was asked to: this is the only statement of most beats.
+        Also False where one that does not stop was asked to: this is the only statement of most beats. ``shown``:
+        columns of its row that pages show, ``succeeded`` for instance.
         """
         time = self.time(now)
         asked = {} if stopping else {"stop_requested": False}
         return bool(
             self.workers.filter(pk=worker_id, stopped_at=None, **asked).update(
-                heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping
+                heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping, **shown
             )
         )
 
@@ -99,8 +115,10 @@ class Recovering(FreeingItems, Stepping):
         return self.workers.filter(pk=worker_id, stopped_at=None, stop_requested=True).exists()
 
     @repeated
-    def stop_worker(self, worker_id: int, *, now: datetime | None = None) -> None:
-        self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now))
+    def stop_worker(
+        self, worker_id: int, *, shown: Mapping[str, int] = MappingProxyType({}), now: datetime | None = None
+    ) -> None:
+        self.workers.filter(pk=worker_id, stopped_at=None).update(stopped_at=self.time(now), **shown)
 
     def confirm(self, ended: Sequence[tuple[Claimed, Outcome]]) -> dict[Key, State]:
         """After an ack whose answer was lost: return the state of each task whose outcome was stored all the same.
@@ -168,12 +186,13 @@ class Recovering(FreeingItems, Stepping):
             # locked again, which costs nothing: MariaDB would else show the rows as the transaction first saw them.
             again = self._locked(orphaned.filter(pk__in=locked)) if locked else self.tasks.none()
             orphans = again.defer("args_kwargs", "return_value", "metadata")
+            at = self.now() if now is None else clock.storable(now)
             rescued, ends = [], []
             for task in orphans:
                 # What came into sight only now, or whose workflow somebody else holds, waits for the next sweep.
                 if task.workflow_id is not None and (task.workflow_id not in some or task.workflow_id in busy):
                     continue
-                done = self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time)
+                done = self._try_to_rescue(task, by_backend.get(task.backend_alias, max_crashes), time, at)
                 if done is None:
                     continue
                 rescued.append(done)
@@ -209,11 +228,11 @@ class Recovering(FreeingItems, Stepping):
         if settled:
             self.workers.filter(pk__in=settled).update(settled=True)
 
-    def _try_to_rescue(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
+    def _try_to_rescue(self, task: Task, max_crashes: int, time: Any, at: datetime) -> Rescued | None:
         """Rescue one, or leave it for the next sweep: a row that cannot be written holds up no other."""
         try:
             with self.transaction():
-                return self._rescue_one(task, max_crashes, time)
+                return self._rescue_one(task, max_crashes, time, at)
         except DatabaseError as error:
             # Where the connection is gone, no row can be written: each would say so, for as long as that takes.
             if self.is_transient(error) or not self.connection.is_usable():
@@ -221,7 +240,7 @@ class Recovering(FreeingItems, Stepping):
             logger.exception("Task %d could not be rescued from its dead worker; trying again later.", task.pk)
             return None
 
-    def _rescue_one(self, task: Task, max_crashes: int, time: Any) -> Rescued | None:
+    def _rescue_one(self, task: Task, max_crashes: int, time: Any, at: datetime) -> Rescued | None:
         crashes = min(task.crashes + 1, MOST_CRASHES)
         worker_name = (task.worker_names or [""])[-1][:NAME_LENGTH]
         error = {
@@ -238,7 +257,7 @@ class Recovering(FreeingItems, Stepping):
         else:
             changes = {"state": turn_of(task.limit_key)}
         # Fenced like every outcome, although the row is locked: not every database's lock was asked for the same row.
-        changes = {"crashes": crashes, "worker": None, **error, **changes}
+        changes = {"crashes": crashes, "worker": None, **error, "error_group": LOST.fingerprint, **changes}
         if not self.fenced(task.pk, task.claim_no).update(**changes):
             return None
         if changes["state"] in FINISHED and UNIQUE_ITEMS in (task.terms or ""):
@@ -252,7 +271,8 @@ class Recovering(FreeingItems, Stepping):
             finished_at=time,
             **error,
         )
-        return Rescued(task.pk, changes["state"], worker_name, crashes, task.backend_alias)
+        which = (task.backend_alias, task.queue_name, task.task_path)
+        return Rescued(task.pk, changes["state"], worker_name, crashes, *which, at)
 
     @repeated
     def promote(self, *, limit: int = BATCH, now: datetime | None = None) -> int:
@@ -320,9 +340,9 @@ class Recovering(FreeingItems, Stepping):
         UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
         return self._delete_by(Task, "id", ids, "PRIMARY")
 
-    def _delete_by(self, model: type[Task] | type[TaskAttempt], column: str, ids: list[int], index: str) -> int:
+    def _delete_by(self, model: type[Model], column: str, ids: Sequence[Any], index: str) -> int:
         """Delete the rows whose column is among the ids. ``index``: of the column."""
-        return model.objects.using(self.alias).filter(**{f"{column}__in": ids})._raw_delete(self.alias)
+        return model._default_manager.using(self.alias).filter(**{f"{column}__in": ids})._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
         """Lock the rows that nobody else holds; another worker takes the rest."""

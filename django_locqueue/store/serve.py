@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet, TextField, Value
 from django_locqueue import clock
 from django_locqueue.exceptions import Cancel
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
-from django_locqueue.policies.outcome import Kind, Outcome, class_path
+from django_locqueue.policies.outcome import FAILURES, Kind, Outcome, class_path
 from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import as_it_is, repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
@@ -357,7 +357,11 @@ _BY_REQUEST = {"error_class": class_path(Cancel), "error_message": F("cancel_rea
 
 def _last_error(outcome: Outcome) -> dict[str, Any]:
     error = outcome.error
-    changes = {} if error is None else {"error_class": error.class_path, "error_message": error.message}
+    changes: dict[str, Any] = {}
+    if error is not None:
+        changes = {"error_class": error.class_path, "error_message": error.message}
+    if error is not None and outcome.kind in FAILURES:
+        changes["error_group"] = error.kind.fingerprint  # its row comes with the counts, a few seconds later
     if outcome.kind is Kind.SUCCESSFUL:
         return {**changes, "return_value": Value(outcome.return_value, TextField())}
     return changes

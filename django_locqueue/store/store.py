@@ -11,6 +11,7 @@ from django_locqueue.store.pending import CountingPending
 from django_locqueue.store.rearrange import Rearranging
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
+from django_locqueue.store.task_stats import KeepingCounts
 from django_locqueue.store.unique import UniqueEnqueuing
 from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
@@ -27,6 +28,7 @@ class Store(
     Rearranging,
     Scheduling,
     Bulk,
+    KeepingCounts,
 ):
     """Verbs of all databases. A vendor's file overrides the smallest step that the database forces."""
 
@@ -56,7 +58,10 @@ class Store(
         while waited := [task for task in self.held(worker_id) if task.key not in begun]:
             written = self.release(waited)
             ended += [
-                Rescued(task.id, State.CANCELLED, task.worker_name, task.crashes, task.backend_alias)
+                Rescued(
+                    *(task.id, State.CANCELLED, task.worker_name, task.crashes),
+                    *(task.backend_alias, task.queue_name, task.task_path, self.now()),
+                )
                 for task in waited
                 if written.get(task.key) == State.CANCELLED
             ]

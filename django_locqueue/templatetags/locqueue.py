@@ -46,3 +46,25 @@ def lq_state(task: Any) -> Any:
     from django_locqueue.admin import badges
 
     return badges.state_badge(task)
+
+
+@register.tag("lq_region")
+def lq_region(parser: Any, token: Any) -> "RegionNode":
+    """``{% lq_region "name" %}…{% end_lq_region %}``: a part of the page that is refreshed in the browser."""
+    parts = token.split_contents()
+    if len(parts) != 2:
+        raise template.TemplateSyntaxError(f"{parts[0]} takes the region's name, got {len(parts) - 1} arguments.")
+    nodes = parser.parse(("end_lq_region",))
+    parser.delete_first_token()
+    return RegionNode(parser.compile_filter(parts[1]), nodes)
+
+
+class RegionNode(template.Node):
+    def __init__(self, name: Any, nodelist: Any) -> None:
+        self.name = name
+        self.nodelist = nodelist
+
+    def render(self, context: Any) -> Any:
+        from django_locqueue.admin import live
+
+        return live.region(context.request, self.name.resolve(context), self.nodelist.render(context))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from django_locqueue import conf
 from django_locqueue.models import Worker as WorkerRow
@@ -19,7 +20,7 @@ class Heartbeat(Service):
     """``register()`` makes a new worker row: at the start, and when the old one was given up by others.
 
     ``on_beat()`` is called after each beat that the database has taken, the registration too; ``on_dismissal()`` when a
-    person has asked this worker to stop.
+    person has asked this worker to stop. ``shown()``: the columns of the row that go with each beat, for pages.
     """
 
     name = "heartbeat"
@@ -31,6 +32,7 @@ class Heartbeat(Service):
         register: Callable[[], WorkerRow],
         on_beat: Callable[[], None] = lambda: None,
         on_dismissal: Callable[[], None] = lambda: None,
+        shown: Callable[[], dict[str, int]] = dict,
     ) -> None:
         super().__init__()
         self.store = store
@@ -38,6 +40,7 @@ class Heartbeat(Service):
         self.register = register
         self.on_beat = on_beat
         self.on_dismissal = on_dismissal
+        self.shown = shown
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
@@ -85,11 +88,12 @@ class Heartbeat(Service):
 
     def _beat(self, now: datetime | None) -> bool:
         """Extend the lease; False: the row is no longer ours."""
-        beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=self.stopping, now=now)
+        beat = partial(self.store.heartbeat, self.row.pk, lease=self.lease, shown=self.shown(), now=now)
+        beaten = beat(stopping=self.stopping)
         if not beaten and not self.stopping and self.store.is_asked_to_stop(self.row.pk):
             self.stopping = True
             self.on_dismissal()
-            beaten = self.store.heartbeat(self.row.pk, lease=self.lease, stopping=True, now=now)
+            beaten = beat(stopping=True)
         return beaten
 
     def look_for_cancelled(self) -> None:

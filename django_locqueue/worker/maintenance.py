@@ -104,6 +104,8 @@ class Maintenance(Service):
             return True  # one batch a pass, so that promotion and rescue are not held up
         self.store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS, now=now)
         if began >= self._next_limits:
+            if self.store.prune_end_counts(now=now) >= BATCH:
+                return True
             self.store.prune_limits(now=now)
             self._next_limits = began + PRUNE_LIMITS_SECONDS
         ended = time.monotonic()

@@ -24,6 +24,7 @@ from django_locqueue.store.recover import SOON_SECONDS
 from django_locqueue.worker.acker import Acker
 from django_locqueue.worker.announcer import Announcer
 from django_locqueue.worker.bell import Bell
+from django_locqueue.worker.bookkeeper import Bookkeeper
 from django_locqueue.worker.bulk import BulkWork
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
@@ -96,13 +97,13 @@ class Worker:
             backend, watch=lambda execution: self.watchdog.watch(execution), reported=self.reporter.put
         )
         self.chunk_executor = ChunkExecutor(self.executor)
-        self.announcer = Announcer()
+        self.announcer, self.bookkeeper = Announcer(), Bookkeeper(self.store)
         self.threads = ThreadRange.of(options.threads)
         self.pool = Pool(
             self.threads,
             self.executor,
             on_end=self._on_end,
-            on_free=self._on_free,
+            on_free=lambda: self.dispatcher.slot_freed(),
             between_tasks=self.announcer.help,
             table=options.table,
             async_concurrency=conf.worker.ASYNC_CONCURRENCY,
@@ -110,7 +111,9 @@ class Worker:
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
         self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
-        self.heartbeat = Heartbeat(self.store, self.pool, self._register, self._on_beat, self._on_dismissal)
+        self.heartbeat = Heartbeat(
+            self.store, self.pool, self._register, self._on_beat, self._on_dismissal, self.bookkeeper.shown
+        )
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,
@@ -151,7 +154,7 @@ class Worker:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        before_tasks = (self.watchdog, self.acker, self.announcer, self.heartbeat)
+        before_tasks = (self.watchdog, self.acker, self.announcer, self.bookkeeper, self.heartbeat)
         always = (*before_tasks, self.dispatcher, self.dispatcher.scout, self.maintenance, self.bulk)
         return (*always, *(each for each in (self.scheduler, self.listener) if each is not None))
 
@@ -174,7 +177,7 @@ class Worker:
         return len(self._received) + len(self._stop_requests) > 1
 
     def run(self) -> int:
-        endings.announcing = self.announcer.put_one
+        endings.announcing, endings.counting = self.announcer.put_one, self.bookkeeper.put
         try:
             self.pool.start()
             for service in self.services:
@@ -185,7 +188,7 @@ class Worker:
             self._shut_down()
             return 0 if healthy else 1
         finally:
-            endings.announcing = endings.at_once
+            endings.announcing, endings.counting = endings.at_once, endings.count_at_once
             if self.options.heartbeat_file is not None:
                 self.options.heartbeat_file.remove()
             self.finished.set()
@@ -291,15 +294,8 @@ class Worker:
         # A database that hangs holds up each service; they are waited for side by side, and no longer than it is worth.
         patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
         end = time.monotonic() + patience
-        scheduler = () if self.scheduler is None else (self.scheduler,)
-        ending: tuple[Service, ...] = (
-            *scheduler,
-            self.dispatcher,
-            self.maintenance,
-            self.bulk,
-            self.heartbeat,
-            self.acker,
-        )
+        ending: list[Service] = [self.dispatcher, self.maintenance, self.bulk, self.heartbeat, self.acker]
+        ending += [self.bookkeeper, *([] if self.scheduler is None else [self.scheduler])]
         for service in ending:
             service.stop(0)
         for service in ending:
@@ -329,7 +325,8 @@ class Worker:
                 self.acker.flush()
             if left:
                 endings.release(self.store, [execution.claimed for execution in left])
-            self.store.stop_worker(self.heartbeat.row.pk)
+            self.store.stop_worker(self.heartbeat.row.pk, shown=self.bookkeeper.shown())
+            self.bookkeeper.finish()
         except Error:
             logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
         finally:
@@ -344,6 +341,7 @@ class Worker:
             queues=",".join(_served(self.options)),
             threads=self.threads.most,
             version=__version__,
+            code_version=conf.worker.CODE_VERSION,
         )
         if self.options.table is not None:
             self.options.table.worker_id = row.pk
@@ -372,20 +370,14 @@ class Worker:
         executor = self.chunk_executor if execution.is_chunk else self.executor
         if self.pool.give_up(execution, executor.give_up(execution)):
             execution.ask_to_stop(StopReason.GIVEN_UP)
-            logger.error(
-                "%s #%d does not end after its timeout; its thread is left alone, and another takes its slot.",
-                execution.claimed.name,
-                execution.claimed.id,
-            )
+            what = f"{execution.claimed.name} #{execution.claimed.id}"
+            logger.error("%s does not end after its timeout; its thread is left alone, another takes its slot.", what)
 
     def _on_end(self, execution: Execution) -> None:
         if execution.is_chunk:
             self.acker.put_all(execution.members)
         else:
             self.acker.put(execution)
-
-    def _on_free(self) -> None:
-        self.dispatcher.slot_freed()
 
     def _on_notified(self, queue_name: str) -> None:
         if not queue_name:
@@ -398,6 +390,7 @@ class Worker:
             self.dispatcher.hear(queue_name)
 
     def _on_stored(self, executions: list[Execution]) -> None:
+        self.bookkeeper.note(executions)
         for execution in executions:
             outcome = execution.outcome
             if execution.claimed.workflow_id is not None:

@@ -14,7 +14,7 @@ from django_locqueue.models import BulkOperation, Queue, Schedule, ScheduleRun, 
 from django_locqueue.observability.snapshot import forget, snapshot
 
 LISTS = ("pendingtask", "runningtask", "failedtask", "retriedtask", "task")
-PAGES = (*LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
+PAGES = ("overview", *LISTS, "worker", "queue", "limit", "schedule", "workflow", "bulkoperation", "activity")
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ class TestAsking:
     def test_an_address_that_asks_for_nothing_is_refused(self, root: Client, query: str) -> None:
         assert root.get(f"{NEW}{query}").status_code == 400
 
-    def test_it_takes_few_queries_however_many_match(self, root: Client, failed: None) -> None:
+    def test_it_takes_few_queries_however_many_match(self, root: Client, failed: None, kept_snapshot: None) -> None:
         with CaptureQueriesContext(connection) as few:
             root.get(RETRY)
         put_many(500, "failed", finished_at=timezone.now() - timedelta(minutes=1))
@@ -252,7 +252,7 @@ class TestPage:
         assert '<progress class="lq-progress" value="6200" max="12804">' in body
         assert "6,200 of 12,804 · 41 skipped" in body
         assert "about 1\xa0minute left" in body
-        assert "data-lq-live" in body
+        assert 'data-lq-refresh="5"' in body
 
     def test_its_speed_is_that_since_it_was_begun(self, operation: BulkOperation) -> None:
         now = timezone.now()
@@ -269,7 +269,7 @@ class TestPage:
         BulkOperation.objects.update(changed=6_200)
         response = root.post(list_url("bulkoperation", f"{operation.pk}/stop/"), follow=True)
         assert "Stopped by root after 6,200" in response.content.decode()
-        assert "data-lq-live" not in response.content.decode()
+        assert "data-lq-refresh" not in response.content.decode()
         activity = Activity.objects.order_by("id").last()
         assert activity is not None
         assert (activity.verb, activity.user_name) == ("bulk_stop", "root")

@@ -175,7 +175,8 @@ def test_what_runs_is_kept_as_it_is_now_and_nothing_else(root: Client, make_task
     running, ended = make_task("running"), make_task("successful")
     for url in (list_url("runningtask"), task_url(running)):
         body = page(root, url)
-        assert body.count("data-lq-live=") == 1
+        assert 'data-lq-refresh="5"' in body
         assert re.search(r'<script src="[^"]*locqueue/locqueue\.js" defer>', body)
-    for url in (list_url("failedtask"), list_url("task"), task_url(ended)):
-        assert "data-lq-live" not in page(root, url)
+    for url in (list_url("failedtask"), list_url("task")):  # where rows are ticked
+        assert 'data-lq-refresh="0"' in page(root, url)
+    assert "data-lq-refresh" not in page(root, task_url(ended))

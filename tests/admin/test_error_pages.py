@@ -84,7 +84,9 @@ def test_the_page_leads_to_the_tasks_of_a_kind(root: Client, group: ErrorGroup, 
     assert re.findall(r'name="_selected_action" value="(\d+)"', body_of(root, link[1])) == [str(meant.pk)]
 
 
-def test_more_kinds_take_no_more_queries(root: Client, group: ErrorGroup, make_task: Callable[..., Task]) -> None:
+def test_more_kinds_take_no_more_queries(
+    root: Client, group: ErrorGroup, make_task: Callable[..., Task], kept_snapshot: None
+) -> None:
     few = queries_of(root, list_url("failedtask", "errors/"))
     for number in range(30):
         ErrorGroup.objects.create(fingerprint=f"g{number}", **GROUP)
@@ -92,7 +94,7 @@ def test_more_kinds_take_no_more_queries(root: Client, group: ErrorGroup, make_t
     assert len(queries_of(root, list_url("failedtask", "errors/"))) == len(few) <= 8
 
 
-def test_failed_tasks_are_counted_by_task(root: Client, make_task: Callable[..., Task]) -> None:
+def test_failed_tasks_are_counted_by_task(root: Client, make_task: Callable[..., Task], kept_snapshot: None) -> None:
     for path in ("shop.tasks.send", "shop.tasks.pay", "shop.tasks.pay"):
         make_task("failed", task_path=path)
     make_task("failed", task_path="shop.tasks.gone", dismissed=True)

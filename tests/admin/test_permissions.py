@@ -15,7 +15,7 @@ CHANGES = {"retry": "failed", "run": "scheduled", "cancel": "ready", "delete": "
 
 
 def permission_for(page: str) -> str:
-    return "view_task" if page in (*LISTS, "workflow") else f"view_{page}"
+    return "view_task" if page in (*LISTS, "workflow", "overview") else f"view_{page}"
 
 
 @pytest.mark.parametrize("page", LISTS[:-1])

@@ -215,7 +215,9 @@ class TestPages:
         assert "在 03:00, 星期一 到 星期五" in page
         assert "每 10 秒" in page
 
-    def test_a_slot_that_nobody_enqueued_in_time_says_that_no_scheduler_is_there(self, root: Client, make: Any) -> None:
+    def test_a_slot_that_nobody_enqueued_in_time_says_that_no_scheduler_is_there(
+        self, root: Client, make: Any, worker: Any
+    ) -> None:
         make(next_at=timezone.now() - timedelta(minutes=2))
         assert "No scheduler is active." in root.get(list_url("schedule")).content.decode()
 

@@ -25,6 +25,7 @@ def ack(store: Store, task: Claimed, kind: Kind, **options: Any) -> dict[str, An
 
 ENDED = {"finished_at": NOW, "worker_id": None}
 WITH_ERROR = {"error_class": "builtins.ValueError", "error_message": "no such order"}
+OF_ITS_KIND = {**WITH_ERROR, "error_group_id": ERROR.kind.fingerprint}
 UNCHARGED = {"attempt": 0, "worker_ids": "", "worker_id": None, "started_at": None, "last_attempted_at": None}
 
 
@@ -42,9 +43,9 @@ def test_a_task_that_returns_nothing_is_successful_too(store: Store, owner: Owne
     assert ack(store, running(store, owner), Kind.SUCCESSFUL, return_value=None) == {"state": "successful", **ENDED}
 
 
-@pytest.mark.parametrize("kind", [Kind.FAILED, Kind.CANCELLED])
-def test_failed_and_cancelled_end_with_the_error(store: Store, owner: Owner, kind: Kind):
-    assert ack(store, running(store, owner), kind) == {"state": kind.value, **ENDED, **WITH_ERROR}
+@pytest.mark.parametrize(("kind", "error"), [(Kind.FAILED, OF_ITS_KIND), (Kind.CANCELLED, WITH_ERROR)])
+def test_failed_and_cancelled_end_with_the_error(store: Store, owner: Owner, kind: Kind, error: dict[str, str]):
+    assert ack(store, running(store, owner), kind) == {"state": kind.value, **ENDED, **error}
 
 
 def test_retried_waits_for_its_delay_and_keeps_the_attempt(store: Store, owner: Owner):
@@ -52,12 +53,12 @@ def test_retried_waits_for_its_delay_and_keeps_the_attempt(store: Store, owner: 
         "state": "scheduled",
         "run_after": later(seconds=90.5),
         "worker_id": None,
-        **WITH_ERROR,
+        **OF_ITS_KIND,
     }
 
 
 def test_retried_without_delay_is_ready_at_once(store: Store, owner: Owner):
-    assert ack(store, running(store, owner), Kind.RETRIED) == {"state": "ready", "worker_id": None, **WITH_ERROR}
+    assert ack(store, running(store, owner), Kind.RETRIED) == {"state": "ready", "worker_id": None, **OF_ITS_KIND}
 
 
 @pytest.mark.parametrize("kind", [Kind.SNOOZED, Kind.RELEASED])

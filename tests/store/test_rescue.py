@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django_locqueue.models import Task, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store
+from django_locqueue.store.recover import LOST
 from django_locqueue.store.serve import Owner
 from tests.processes import wait_until
 from tests.store.races import in_thread
@@ -150,6 +151,7 @@ def test_the_first_crash_makes_a_task_ready_at_once(store: Store, owner: Owner):
         "worker_id": None,
         "error_class": "django_locqueue.exceptions.WorkerLost",
         "error_message": "The worker died while running it, 1 time.",
+        "error_group_id": LOST.fingerprint,
     }
 
 
@@ -177,6 +179,7 @@ def test_at_the_limit_a_task_fails_and_says_why(store: Store, owner: Owner):
         "finished_at": NOW,
         "error_class": "django_locqueue.exceptions.WorkerLost",
         "error_message": "The worker died while running it, 3 times.",
+        "error_group_id": LOST.fingerprint,
     }
 
 

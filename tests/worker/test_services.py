@@ -114,7 +114,7 @@ def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(maintenance,
     told = []
     monkeypatch.setattr(maintenance, "announce", told.append)
     heard = []
-    rescued = Rescued(1, State.READY, "w", 1, "default")
+    rescued = Rescued(1, State.READY, "w", 1, "default", "mail", "a.b", timezone.now())
     monkeypatch.setattr(type(maintenance.store), "rescue", lambda *args, **options: [rescued])
     signals.task_rescued.connect(lambda **news: heard.append(news["task_id"]), weak=False, dispatch_uid="heard")
     try:

@@ -19,7 +19,6 @@ from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeLi
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
 from django_locqueue.accesslog.admin.export import csv_response
 from django_locqueue.accesslog.admin.not_logged import not_logged
-from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
@@ -27,6 +26,7 @@ from django_locqueue.accesslog.admin.shown import EXPORT
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.checks import MIDDLEWARE
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.admin.numbers import whole
 from django_locqueue.admin.pages import page
 
 INDEXED = (filters.TimeFilter, filters.SinceFilter, filters.UntilFilter, BehindFilter)

@@ -16,18 +16,18 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.changelist import NEWEST, WINDOW, bound_of
-from django_locqueue.accesslog.admin.charts import Chart, Column, Rank, Ranking, bar_chart
 from django_locqueue.accesslog.admin.columns import place_text
 from django_locqueue.accesslog.admin.data_note import data_note
-from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.admin.programs import program
-from django_locqueue.accesslog.admin.shown import local, may_see_full_ip
+from django_locqueue.accesslog.admin.shown import REQUESTS, local, may_see_full_ip
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, Location
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
+from django_locqueue.admin.charts import Chart, Column, Rank, Ranking, bar_chart
+from django_locqueue.admin.numbers import whole
 from django_locqueue.admin.strip import Strip
 
 MOST_ROWS = 10_000
@@ -100,7 +100,7 @@ def hours_chart(rows: Iterable[Any], now: datetime.datetime) -> Chart:
     columns = [
         Column(f"{local(hour):%m-%d %H:%M}", hits[hour], errors=errors[hour], is_partial=hour == last) for hour in hours
     ]
-    return bar_chart(_("Requests per hour"), columns)
+    return bar_chart(_("Requests per hour"), columns, REQUESTS)
 
 
 def rankings(rows: Sequence[Any], rows_url: str) -> list[Ranking]:

@@ -11,16 +11,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_locqueue.accesslog.admin import numbers
 from django_locqueue.accesslog.admin.asked import PERIODS, Asked
-from django_locqueue.accesslog.admin.charts import Chart, Column, bar_chart
 from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.log_links import LogLinks
 from django_locqueue.accesslog.admin.rankings import Rankings
-from django_locqueue.accesslog.admin.shown import local, milliseconds
+from django_locqueue.accesslog.admin.shown import REQUESTS, local, milliseconds
 from django_locqueue.accesslog.analytics import reading
 from django_locqueue.accesslog.analytics.period import HOUR, Period
 from django_locqueue.accesslog.analytics.reading import Hour, Overview, Totals
+from django_locqueue.admin import numbers
+from django_locqueue.admin.charts import Chart, Column, bar_chart
 from django_locqueue.admin.strip import Strip
 
 HOURLY_UP_TO = 7 * 24  # more bars than that, and they are days
@@ -140,7 +140,7 @@ def hours_chart(hours: Sequence[Hour], before: Sequence[Hour] | None, now: datet
                 is_partial=end > now,
             )
         )
-    return bar_chart(_("Requests per day") if daily else _("Requests per hour"), columns)
+    return bar_chart(_("Requests per day") if daily else _("Requests per hour"), columns, REQUESTS)
 
 
 def _label(start: datetime.datetime, *, daily: bool) -> str:

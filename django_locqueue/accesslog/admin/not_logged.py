@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_locqueue.accesslog.admin.numbers import whole
 from django_locqueue.accesslog.losses import lost_since
+from django_locqueue.admin.numbers import whole
 
 DAY = datetime.timedelta(days=1)
 

@@ -9,15 +9,15 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.asked import Asked
-from django_locqueue.accesslog.admin.charts import Rank, Ranking
 from django_locqueue.accesslog.admin.columns import address_url
 from django_locqueue.accesslog.admin.log_links import LogLinks
-from django_locqueue.accesslog.admin.numbers import percent
 from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip, milliseconds
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
 from django_locqueue.accesslog.analytics.reading import Dimension, Entry, Table
 from django_locqueue.accesslog.visible import visible
+from django_locqueue.admin.charts import Rank, Ranking
+from django_locqueue.admin.numbers import percent
 
 MANY, FEW = 10, 8
 COLOURS = {"2": "ok", "3": "quiet", "4": "warn", "5": "err"}

@@ -6,15 +6,17 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import number_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from django_locqueue.accesslog.prefix import shortened
 from django_locqueue.admin import moments
+from django_locqueue.admin.charts import Words
 
 VIEW = "locqueue_accesslog.view_accesslog"
 FULL_IP = "locqueue_accesslog.view_full_ip"
 EXPORT = "locqueue_accesslog.export_data"
 MASK_V4, MASK_V6 = 24, 48  # bits that everybody sees
+REQUESTS = Words(gettext_lazy("requests"), gettext_lazy("server errors"), gettext_lazy("the time before"))  # of bars
 BEYOND_MASK = "^[^:]+/(2[5-9]|3[0-2])$|:.*/(49|[5-9][0-9]|1[0-2][0-9])$"  # networks that tell more
 
 

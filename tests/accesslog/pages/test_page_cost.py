@@ -72,7 +72,7 @@ def many(place: Any) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str, few: Any) -> None:
+def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str, few: Any, kept_snapshot: None) -> None:
     with_few = queries_of(admin_client, page)
     assert len(with_few) <= PAGES[page]
     fill(500)

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import translation
 
-from django_locqueue.accesslog.admin import numbers
+from django_locqueue.admin import numbers
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""The overview: is the queue healthy? Read from the snapshot and from what workers have counted, never from the tasks."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseNotAllowed, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from django_locqueue.admin.live import live
+from django_locqueue.admin.overview_json import as_json
+from django_locqueue.admin.overview_view import OverviewView
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
+from django_locqueue.admin.pages import page
+from django_locqueue.admin.strip import Strip
+from django_locqueue.admin.task_base import TaskPermissions
+from django_locqueue.models import Overview
+from django_locqueue.observability.history import PERIODS
+from django_locqueue.policies import legible
+
+REFRESH_SECONDS = 10
+PERIOD_LABELS = {
+    "15m": _("15 minutes"),
+    "1h": _("1 hour"),
+    "24h": _("24 hours"),
+    "7d": _("7 days"),
+}
+DEFAULT_PERIOD = "1h"
+
+
+@page(Overview)
+class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("", view(live(self.page_view)), name="locqueue_overview_changelist"),
+            path("data.json", view(self.data_view), name="locqueue_overview_data"),
+        ]
+
+    def page_view(self, request: Any) -> Any:
+        if (refused := self._refused(request)) is not None:
+            return refused
+        found = self._found(request)
+        site = self.admin_site
+        request.current_app = site.name
+        return TemplateResponse(
+            request,
+            "admin/locqueue/overview.html",
+            {
+                **site.each_context(request),
+                "title": self.opts.verbose_name_plural,
+                "opts": self.opts,
+                "periods": [
+                    (label, self._address(name, found.queue), name == found.period)
+                    for name, label in PERIOD_LABELS.items()
+                ],
+                "queues": [(queue.name, legible.line(queue.name), queue.name == found.queue) for queue in found.queues],
+                "found": found,
+                "lq": Strip(request, site, self.opts.label_lower, refresh=REFRESH_SECONDS),
+            },
+        )
+
+    def data_view(self, request: Any) -> Any:
+        """The same as JSON, for scripts of those who may look at the page."""
+        if (refused := self._refused(request)) is not None:
+            return refused
+        return JsonResponse(as_json(self._found(request)), headers={"Cache-Control": "no-store"})
+
+    def _refused(self, request: Any) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
+
+    def _found(self, request: Any) -> OverviewView:
+        """What is asked for and is none of the periods, or no queue, is left out."""
+        period = request.GET.get("period", "")
+        return OverviewView(
+            request,
+            self.admin_site,
+            period if period in PERIODS else DEFAULT_PERIOD,
+            request.GET.get("queue", ""),
+        )
+
+    def _address(self, period: str, queue: str) -> str:
+        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
+        return f"{url}?{urlencode({'period': period, **({'queue': queue} if queue else {})})}"
