@@ -117,7 +117,7 @@ def test_the_overview_is_kept_as_it_is(window: Any) -> None:
     window.clock.install()
     window.goto("/admin/locqueue/overview/")
     expect(window.get_by_text("No tasks yet.")).to_be_visible()
-    call = {"args": [], "kwargs": {}}
+    call: Any = {"args": [], "kwargs": {}}
     Task.objects.create(state="failed", task_path="shop.tasks.send", finished_at=timezone.now(), args_kwargs=call)
     window.clock.fast_forward(11_000)
     expect(window.get_by_text("No tasks yet.")).to_be_hidden()
