@@ -15,8 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 # beside it and makes it.
 LIVE_NAME = "TEST_DATABASE_NAME"
 
-# Runs with different Pythons may share a server.
-NAME = f"test_locqueue_{sys.version_info.major}{sys.version_info.minor}"
+PYTHON = f"{sys.version_info.major}{sys.version_info.minor}"
 
 
 def configuration() -> dict[str, Any]:
@@ -67,7 +66,8 @@ def postgres() -> dict[str, Any]:
         url = server.url
         # One server for the run: the processes that tests start, and a second import of the settings, use it too.
         os.environ["TEST_POSTGRES_URL"] = url
-    return {**environ.Env.db_url_config(url), "TEST": {"NAME": NAME}}
+    database = environ.Env.db_url_config(url)
+    return {**database, "TEST": {"NAME": name_beside(database)}}
 
 
 def mysql() -> dict[str, Any]:
@@ -79,7 +79,12 @@ def mysql() -> dict[str, Any]:
         )
     database = environ.Env.db_url_config(url)
     options = {**database.get("OPTIONS", {}), "charset": "utf8mb4"}
-    return {**database, "OPTIONS": options, "TEST": {"NAME": NAME, "CHARSET": "utf8mb4"}}
+    return {**database, "OPTIONS": options, "TEST": {"NAME": name_beside(database), "CHARSET": "utf8mb4"}}
+
+
+def name_beside(database: dict[str, Any]) -> str:
+    # Runs with different Pythons, and those whose addresses name different databases, may share a server.
+    return f"test_{database['NAME']}_{PYTHON}"
 
 
 VENDORS: dict[str, Callable[[], dict[str, Any]]] = {"sqlite": sqlite, "postgres": postgres, "mysql": mysql}

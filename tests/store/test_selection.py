@@ -89,7 +89,7 @@ class TestRows:
     def test_a_listing_stands_in_its_order(self, name: str) -> None:
         for state in ("ready", "scheduled", "running", "failed"):
             for number in range(3):
-                put(state, attempt=2, finished_at=ago(hours=number), priority=number % 2, worker_id=number)
+                put(state, attempt=2, finished_at=ago(hours=number), priority=number % 2, worker_id=number + 1)
         assert found(name) == [task.pk for task in Selection(name).rows().order_by(*LISTINGS[name].ordering)]
 
     def test_what_is_listed_and_matches_is_what_is_meant(self) -> None:
