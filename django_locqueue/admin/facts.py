@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_locqueue import registry
+from django_locqueue import clock, registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.limits import why_it_waits
 from django_locqueue.models import State
@@ -62,7 +62,7 @@ def facts_of(task: Any) -> list[Fact]:
         words = _("%(calls)s tasks at most in one call; the first waits up to %(seconds)s s for others")
         found.append((_("Runs in chunks"), words % {"calls": terms.chunk, "seconds": f"{terms.chunk_wait:g}"}))
     if task.finished_at and (days := kept_days(task.backend_alias, task.state)) is not None:
-        found.append((_("Kept until"), moments.day(task.finished_at + timedelta(days=days))))
+        found.append((_("Kept until"), moments.day(_later(task.finished_at, days))))
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
@@ -87,6 +87,14 @@ def metadata_of(task: Any) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
+
+
+def _later(moment: datetime, days: float) -> datetime:
+    """Return the time ``days`` later, or the last that there is."""
+    try:
+        return moment + timedelta(days=days)
+    except OverflowError:  # edited by hand, or days without end
+        return clock.storable(clock.LATEST)
 
 
 def _terms(task: Any) -> Terms:

@@ -9,7 +9,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import re_path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -97,7 +97,7 @@ class LimitAdmin(PlainListAdmin):
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.resume_view)
-        return [path("<path:key>/resume/", view, name="locqueue_limit_resume"), *super().get_urls()]
+        return [re_path(r"^(?P<key>.*)/resume/$", view, name="locqueue_limit_resume"), *super().get_urls()]
 
     def resume_view(self, request: Any, key: str) -> Any:
         if request.method != "POST":

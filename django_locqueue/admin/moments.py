@@ -26,7 +26,7 @@ def span(length: timedelta) -> str:
     return timesince(EPOCH, EPOCH + timedelta(seconds=math.floor(seconds)), depth=1)
 
 
-EPOCH = datetime(2000, 1, 1)  # noqa: DTZ001 - only a length is measured from it
+EPOCH = datetime(1, 1, 1)  # noqa: DTZ001 - only a length is measured from it, as long as any that a row may hold
 
 
 def distance(moment: datetime, now: datetime | None = None) -> str:

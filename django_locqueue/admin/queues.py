@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import re_path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
@@ -154,9 +154,10 @@ class QueueAdmin(PlainListAdmin):
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
         return [
-            path("<path:name>/pause/", view(self.pause_view), name="locqueue_queue_pause"),
-            path("<path:name>/resume/", view(self.resume_view), name="locqueue_queue_resume"),
-            path("<path:name>/change/", view(self.to_list), name="locqueue_queue_change"),
+            # `.*` and not `<path:…>`: SQL may have made a queue without a name.
+            re_path(r"^(?P<name>.*)/pause/$", view(self.pause_view), name="locqueue_queue_pause"),
+            re_path(r"^(?P<name>.*)/resume/$", view(self.resume_view), name="locqueue_queue_resume"),
+            re_path(r"^(?P<name>.*)/change/$", view(self.to_list), name="locqueue_queue_change"),
             *super().get_urls(),
         ]
 

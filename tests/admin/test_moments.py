@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import translation
 
+from django_locqueue import clock
 from django_locqueue.admin.moments import span
 
 pytestmark = pytest.mark.any_vendor
@@ -28,3 +29,7 @@ def test_a_span_has_two_digits(seconds, english, chinese):
     for language, words in (("en", english), ("zh-hans", chinese)):
         with translation.override(language):
             assert span(timedelta(seconds=seconds)) == words
+
+
+def test_the_longest_span_that_rows_may_hold_has_words():
+    assert span(clock.LATEST - clock.EARLIEST) == "9998\xa0years"

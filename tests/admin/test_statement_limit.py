@@ -5,7 +5,7 @@ from django.db import connection
 
 from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 
-SLOW = {"postgresql": "SELECT pg_sleep(10)", "mysql": "SELECT SLEEP(10)"}
+SLOW = {"postgresql": "SELECT pg_sleep(10)", "mysql": "SELECT 1 FROM information_schema.schemata WHERE SLEEP(10)"}
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 THREADS = 4
-SERVICES = 7  # acker, announcer, dispatcher, heartbeat, listener, maintenance, and one to spare
+SERVICES = 7  # acker, bookkeeper, dispatcher, heartbeat, listener, maintenance, and one to spare
 MANY = 200
 
 
