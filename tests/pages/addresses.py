@@ -79,6 +79,8 @@ ADDRESSES: dict[str, Address] = {
             "export": Address((TASKS, "locqueue.export_data")),
         }.items()
     },
+    "locqueue_overview_changelist": Address((TASKS,)),
+    "locqueue_overview_data": Address((TASKS,)),
     "locqueue_failedtask_errors": Address((TASKS,)),
     "locqueue_failedtask_tasks": Address((TASKS,)),
     "locqueue_task_enqueue": Address(("locqueue.enqueue_task",), also_posted=True),

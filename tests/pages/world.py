@@ -187,7 +187,8 @@ def said(name: str, text: str, length: int | None) -> str:
 
 
 def models_of_ours() -> list[Any]:
-    return [model for label in APPS for model in apps.get_app_config(label).get_models() if not model._meta.proxy]
+    models = (model for label in APPS for model in apps.get_app_config(label).get_models())
+    return [model for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def free_fields(model: Any) -> Iterator[tuple[str, int | None]]:
