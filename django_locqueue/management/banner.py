@@ -18,8 +18,8 @@ from django_locqueue.observability.logs import safe, span
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies.outcome import first_line
 from django_locqueue.store import Store
+from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.threads import ThreadRange
-from django_locqueue.worker.worker import WorkerOptions
 
 POOL_SIZE = 4  # of psycopg's pool, where nothing is said
 MOST_QUEUES = 1000  # that are looked at for one that was meant

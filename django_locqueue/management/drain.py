@@ -12,7 +12,7 @@ from django_locqueue.observability.logs import span
 from django_locqueue.observability.stats import CAP, capped_counts, capped_text
 from django_locqueue.service import Service
 from django_locqueue.store import Store
-from django_locqueue.worker.worker import WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
 
 BAR_SECONDS = 0.5
 LINE_SECONDS = 10.0

@@ -2,11 +2,9 @@
 
 import logging
 import os
-import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from django.db import Error
@@ -31,14 +29,13 @@ from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
-from django_locqueue.worker.heartbeat_file import HeartbeatFile
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
+from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.pool import Pool
-from django_locqueue.worker.quota import UNLIMITED, Quota
 from django_locqueue.worker.reporter import Reporter
 from django_locqueue.worker.shutdown import within
-from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
+from django_locqueue.worker.slots import DISMISSED, REPLACED
 from django_locqueue.worker.telling import tell
 from django_locqueue.worker.threads import ThreadRange
 from django_locqueue.worker.watchdog import Watchdog
@@ -54,25 +51,6 @@ LAST_CLAIM_SECONDS = 1.0  # what the claim that is under way gets
 LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
 NOTHING_TO_SAY_SECONDS = 1.0  # the same if no outcome is at stake
 COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    name: str
-    threads: ThreadRange | int
-    grace_seconds: float
-    queues: Collection[str] = ()
-    exclude_queues: Collection[str] = ()
-    drain: bool = False  # leave when nothing is ready and nothing runs
-    until_empty: bool = False  # and nothing is scheduled either
-    quota: Quota = UNLIMITED
-    heartbeat_file: HeartbeatFile | None = None
-    schedules: bool = True  # whether it also enqueues what schedules ask for
-    table: SlotTable | None = None  # of a child process: what its supervisor reads when it has died
-
-
-def default_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"[:100]
 
 
 class Worker:

@@ -11,8 +11,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SCREENSHOTS = os.environ.get("TEST_SCREENSHOTS", "")  # a folder in which they are kept
@@ -44,7 +43,7 @@ def chromium() -> Iterator[Any]:
     path = os.environ.get("TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("no Chromium here; TEST_CHROMIUM=/path/to/it names one")
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         # Playwright's event loop runs in this thread, and Django would refuse its ORM here.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
@@ -72,7 +71,7 @@ def strict() -> dict[str, Any]:
     if django.VERSION >= (6, 1):
         # With a nonce and nothing else: from this version on, admin's own pages carry it.
         policy["script-src"] = policy["style-src"] = ["<CSP_NONCE_SENTINEL>"]
-    (template,) = settings.TEMPLATES
+    template: Any = settings.TEMPLATES[0]
     options = template["OPTIONS"]
     processors = [*options["context_processors"], "django.template.context_processors.csp"]
     return {

@@ -6,9 +6,9 @@ from django.contrib.auth.models import Group
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from django_locqueue.models import Queue, Schedule, Task
+from django_locqueue.models import ErrorGroup, Queue, Schedule, Task
 from tests.processes import wait_until
-from tests.tasks import add, read_group
+from tests.tasks import add, fail, read_group
 
 FAST = {"DJANGO_SETTINGS_MODULE": "tests.settings_fast"}
 
@@ -95,6 +95,32 @@ def test_thousands_of_tasks_are_retried_and_followed_to_the_end(window: Any, run
     assert not Task.objects.filter(state="failed").exists()
     window.goto("/admin/locqueue/activity/")
     expect(window.get_by_text("SMTP is back").first).to_be_visible()
+
+
+def test_all_failures_of_a_kind_are_retried(window: Any, run_worker: Any) -> None:
+    run_worker(env=FAST)
+    ids = [int(read_group.enqueue(pk=pk).id) for pk in (7, 8, 9)]
+    other = int(fail.enqueue().id)
+    wait_until(lambda: Task.objects.filter(state="failed").count() == 4)
+    Group.objects.bulk_create(Group(pk=pk, name=f"group {pk}") for pk in (7, 8, 9))
+    wait_until(lambda: ErrorGroup.objects.filter(total=3).exists())
+    window.goto("/admin/locqueue/failedtask/errors/")
+    row = window.get_by_role("row").filter(has_text="DoesNotExist")
+    expect(row.get_by_text("New")).to_be_visible()
+    row.get_by_role("link", name="Retry").click()
+    window.get_by_role("button", name="Yes").click()
+    wait_until(lambda: Task.objects.filter(pk__in=ids, state="successful").count() == 3)
+    assert state_of(other) == "failed"
+
+
+def test_the_overview_is_kept_as_it_is(window: Any) -> None:
+    window.clock.install()
+    window.goto("/admin/locqueue/overview/")
+    expect(window.get_by_text("No tasks yet.")).to_be_visible()
+    call: Any = {"args": [], "kwargs": {}}
+    Task.objects.create(state="failed", task_path="shop.tasks.send", finished_at=timezone.now(), args_kwargs=call)
+    window.clock.fast_forward(11_000)
+    expect(window.get_by_text("No tasks yet.")).to_be_hidden()
 
 
 def test_a_worker_is_asked_to_stop(window: Any, run_worker: Any) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.test import Client
 
@@ -45,8 +44,3 @@ def test_what_is_asked_for_besides_stays_bounded(name: str, query: str, world: W
     if isinstance(changelist, ChangeList):
         assert len(list(changelist.result_list)) <= 200
         assert not changelist.add_facets
-
-
-def test_no_list_can_be_made_to_count_its_filters() -> None:
-    shown = {admin.site.get_model_admin(model).show_facets for model in LISTS.values()}
-    assert shown == {admin.ShowFacets.NEVER}

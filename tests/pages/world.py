@@ -187,8 +187,8 @@ def said(name: str, text: str, length: int | None) -> str:
 
 
 def models_of_ours() -> list[Any]:
-    models = (model for label in APPS for model in apps.get_app_config(label).get_models())
-    return [model for model in models if model._meta.managed and not model._meta.proxy]
+    found = [model for label in APPS for model in apps.get_app_config(label).get_models()]
+    return [model for model in found if model._meta.managed and not model._meta.proxy]
 
 
 def free_fields(model: Any) -> Iterator[tuple[str, int | None]]:

@@ -17,9 +17,9 @@ from django_locqueue.management import banner
 from django_locqueue.models import Queue, State, Task, TaskAttempt, Worker
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.maintenance import Maintenance
+from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.threads import ThreadRange
-from django_locqueue.worker.worker import WorkerOptions
 from tests import retried_tasks, tasks
 from tests.accesslog.conftest import a_hit
 from tests.admin.conftest import LISTS, list_url, task_url

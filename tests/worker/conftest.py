@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from django_locqueue.worker import worker as module
-from django_locqueue.worker.worker import WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
 from tests import async_tasks, tasks, timed_tasks
 from tests.running import our_backend
 

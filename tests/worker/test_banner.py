@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_locqueue.management import banner
 from django_locqueue.models import Queue, Schedule, Worker
-from django_locqueue.worker.worker import WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
 from tests import tasks
 from tests.running import our_backend
 

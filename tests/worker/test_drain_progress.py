@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from django_locqueue.management import drain
-from django_locqueue.worker.worker import WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
 from tests import tasks
 from tests.running import our_backend
 

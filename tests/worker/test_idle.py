@@ -13,7 +13,8 @@ from django_locqueue.models import Queue
 from django_locqueue.scheduler import scheduler
 from django_locqueue.worker import bulk, claimer, dispatcher, heartbeat, limited, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
-from django_locqueue.worker.worker import Worker, WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
+from django_locqueue.worker.worker import Worker
 from tests import limited_tasks, tasks
 from tests.running import our_backend
 from tests.stopped_clock import StoppedClock

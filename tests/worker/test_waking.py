@@ -11,7 +11,8 @@ from django_locqueue.models import State
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.service import AGAIN_SECONDS, Service
 from django_locqueue.store import notify
-from django_locqueue.worker.worker import Worker, WorkerOptions
+from django_locqueue.worker.options import WorkerOptions
+from django_locqueue.worker.worker import Worker
 from tests import tasks
 from tests.running import our_backend
 from tests.worker.fakes import ended

@@ -27,10 +27,11 @@ from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker import reload, shutdown
 from django_locqueue.worker.bell import Bell
 from django_locqueue.worker.heartbeat_file import HeartbeatFile
+from django_locqueue.worker.options import WorkerOptions, default_name
 from django_locqueue.worker.quota import Quota, resident_megabytes
 from django_locqueue.worker.supervisor import Supervisor, child_commands, inherited_table
 from django_locqueue.worker.threads import ThreadRange
-from django_locqueue.worker.worker import Worker, WorkerOptions, default_name
+from django_locqueue.worker.worker import Worker
 
 EXIT_SECONDS = 5.0  # what Python gets to end, with the threads that tasks have left behind
 WAIT_SECONDS = 0.25  # between two looks whether the database is there
