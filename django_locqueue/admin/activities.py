@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.admin import moments
 from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, is_filter, what, where
 from django_locqueue.admin.changes import CHANGES
+from django_locqueue.admin.filters import Offered
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -40,11 +41,11 @@ def newest(queryset: Any) -> Any:
     return queryset.filter(pk__gt=(last or 0) - WINDOW)
 
 
-class VerbFilter(admin.SimpleListFilter):
+class VerbFilter(Offered):
     title = _("what")
     parameter_name = "verb"
 
-    def lookups(self, request: Any, model_admin: Any) -> Any:
+    def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return [(verb, str(label).rstrip(".。…")) for verb, label in VERB_LABELS.items()]
 
     def queryset(self, request: Any, queryset: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseNotAllowed, JsonResponse
 from django.template.response import TemplateResponse
@@ -32,6 +33,8 @@ DEFAULT_PERIOD = "1h"
 
 @page(Overview)
 class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
+    show_facets = admin.ShowFacets.NEVER  # as everywhere; it has no list
+
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
         return [
@@ -56,7 +59,12 @@ class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
                     (label, self._address(name, found.queue), name == found.period)
                     for name, label in PERIOD_LABELS.items()
                 ],
-                "queues": [(queue.name, legible.line(queue.name), queue.name == found.queue) for queue in found.queues],
+                # A name that is not what it looks like is led to from its row.
+                "queues": [
+                    (queue.name, queue.name == found.queue)
+                    for queue in found.queues
+                    if queue.name == legible.line(queue.name)
+                ],
                 "found": found,
                 "lq": Strip(request, site, self.opts.label_lower, refresh=REFRESH_SECONDS),
             },

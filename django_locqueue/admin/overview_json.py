@@ -10,6 +10,8 @@ from django_locqueue.policies import legible, masking
 def as_json(found: OverviewView) -> dict[str, Any]:
     """Counts of what waits, runs or has failed end at 10,001, which means more than 10,000. Times are in seconds."""
     now = found.now
+    if now.missing_migrations:
+        return {"at": now.at.isoformat(), "missing_migrations": list(now.missing_migrations)}
     return {
         "at": now.at.isoformat(),
         "period": found.period,

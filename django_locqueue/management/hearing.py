@@ -1,6 +1,7 @@
 """Who hears a worker: the project's own logging, or the terminal where it has said nothing."""
 
 import logging
+import re
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,9 +11,11 @@ from django.db.backends.signals import connection_created
 
 from django_locqueue.management import framework_log
 from django_locqueue.observability import formats
+from django_locqueue.observability.logs import span
 
 LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 SQL = "django.db.backends"
+_TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+[\"`]?(\w+)")
 
 
 class Handler(logging.StreamHandler[TextIO]):
@@ -44,8 +47,9 @@ def set_up(undo: ExitStack, verbosity: int, log_format: str, process: str, level
     _add(undo, logger, handler, LEVELS[verbosity] if level is None else level)
     undo.enter_context(framework_log.left_out())
     if verbosity >= 3:
-        # Of the statements of tasks: the worker's own hot ones do not pass through Django's cursor.
+        # Those of tasks: the worker's own hot ones do not pass through Django's cursor.
         _add(undo, logging.getLogger(SQL), handler, logging.DEBUG)
+        handler.addFilter(_without_values)
         connection_created.connect(_time_statements)
         undo.callback(connection_created.disconnect, _time_statements)
     return handler
@@ -56,6 +60,17 @@ def _add(undo: ExitStack, logger: logging.Logger, handler: logging.Handler, leve
     undo.callback(logger.removeHandler, handler)
     logger.addHandler(handler)
     logger.setLevel(level)
+
+
+def _without_values(record: logging.LogRecord) -> bool:
+    """Leave of a statement its time, its verb and its table: its values are what masking hides."""
+    if record.name == SQL:
+        text = str(getattr(record, "sql", None) or "").strip()
+        found = _TABLE.search(text)
+        table = found[1] if found else ""
+        record.msg = "sql    %s  %s %s"
+        record.args = (span(getattr(record, "duration", 0.0)), text.split(maxsplit=1)[0] if text else "", table)
+    return True
 
 
 def _time_statements(connection: Any, **kwargs: Any) -> None:

@@ -146,6 +146,7 @@ def all_urls(tasks: dict[str, Task]) -> list[str]:
     urls += [list_url("retriedtask", f"?tab={tab}") for tab in ("succeeded", "failed", "by_hand", "all")]
     urls += [list_url("pendingtask", "?tab=overdue"), list_url("failedtask", "?tab=dismissed")]
     urls += [list_url("failedtask", "errors/"), list_url("failedtask", "tasks/"), list_url("failedtask", "?last=1h")]
+    urls += [list_url("overview"), list_url("overview", "?period=7d")]
     urls += [list_url("worker"), list_url("queue"), list_url("schedule"), list_url("schedule", "add/")]
     urls += [schedule_url(schedule) for schedule in Schedule.objects.all()]
     urls += [list_url("limit"), list_url("workflow"), list_url("activity"), list_url("activity", "?verb=retry")]

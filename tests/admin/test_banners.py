@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_locqueue.admin import strip
@@ -73,6 +75,18 @@ def test_migrations_that_are_missing_come_first(root: Client, worker: Worker, se
     seen(missing_migrations=("0004_oversight",), workers=())
     [said] = banners_of(root)
     assert said == "The task queue has database changes that are not applied: python manage.py migrate"
+
+
+@pytest.mark.parametrize("page", ["", "data.json"])
+def test_with_migrations_missing_the_overview_reads_nothing_else(
+    page: str, root: Client, worker: Worker, seen: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = replace(snapshot(), missing_migrations=("0004_oversight",))
+    monkeypatch.setattr("django_locqueue.admin.overview_view.snapshot", lambda: missing)
+    seen(missing_migrations=missing.missing_migrations)
+    with CaptureQueriesContext(connection) as captured:
+        assert root.get(list_url("overview", page)).status_code == 200
+    assert not [query["sql"] for query in captured if "locqueue_errorgroup" in query["sql"]]
 
 
 def test_schedules_without_a_scheduler_are_told(root: Client, worker: Worker, seen: Callable[..., None]) -> None:

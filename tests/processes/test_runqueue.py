@@ -88,6 +88,20 @@ def test_a_wrong_option_is_told_in_one_sentence(start_process):
     assert "Traceback" not in process.output
 
 
+def test_an_option_that_there_is_not_is_2(start_process):
+    assert start_process("runqueue", "--slots", "4").wait() == 2
+
+
+def test_at_the_highest_verbosity_arguments_are_shown_and_secrets_masked(run_fast_worker):
+    tasks.echo.enqueue({"password": "hunter2", "color": "red"})
+    worker = run_fast_worker("--drain", "-v", "3")
+    assert worker.wait() == 0
+    [start] = [line for line in worker.lines if " start  echo #" in line]
+    assert '"color": "red"' in start
+    assert "hunter2" not in worker.output
+    assert re.search(r"DEBUG sql    [\d.]+s  UPDATE locqueue_worker\n", worker.output)
+
+
 def test_a_worker_that_is_not_on_a_terminal_starts_with_one_line(run_fast_worker):
     worker = run_fast_worker("--drain", "--threads", "3", "--queue", "mail, default")
     assert worker.wait() == 0
