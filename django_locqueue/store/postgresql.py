@@ -188,9 +188,9 @@ class PostgreSQLStore(Notifying):
 _QUALIFIED = ", ".join(f"{TABLE}.{column}" for column in CLAIMED_COLUMNS.split(", "))
 
 
-def _naive(value: datetime) -> datetime:
+def _naive(value: Any) -> Any:
     # The binary form is aware and in the session's time zone, which is that in which Django stores naive times.
-    return value.replace(tzinfo=None)
+    return None if value is None else value.replace(tzinfo=None)
 
 
 def _quoted(text: str | None) -> str:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_locqueue import clock
 from django_locqueue.clock import DatabaseNow, storable
 from django_locqueue.models import Task, Worker
+from django_locqueue.observability import snapshot
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Store
 from django_locqueue.store.serve import Owner
@@ -161,3 +162,13 @@ def test_a_claim_sees_times_in_the_project_s_terms(store: Store, zone: bool):
     (head,) = store.look().heads
     assert head.run_after == storable(ago(hours=1))
     assert claim_one(store, Owner(1, "w"), now=later()).run_after == storable(ago(hours=1))
+
+
+def test_the_numbers_of_the_queue_are_the_same(store: Store, zone: bool):
+    now = store.now()
+    put("ready", enqueued_at=now - timedelta(seconds=50), run_after=now - timedelta(seconds=50))
+    put("scheduled", run_after=now + timedelta(seconds=100))
+    found = snapshot.snapshot(fresh=True)
+    assert found.next_due_seconds == pytest.approx(100, abs=30)
+    assert found.next_retry_seconds is None
+    assert found.queues[0].oldest_ready_seconds == pytest.approx(50, abs=30)
