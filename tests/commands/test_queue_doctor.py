@@ -18,11 +18,15 @@ def problems(typed):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def short_log(django_db_setup, django_db_blocker):
-    """SQLite's log is as large as the largest transaction of a test before, which the doctor would rightly find."""
-    if connection.vendor == "sqlite":
-        with django_db_blocker.unblock(), connection.cursor() as cursor:
+def tidy_database(django_db_setup, django_db_blocker):
+    """What tests before have left, SQLite's long log and PostgreSQL's dead rows, the doctor would rightly find."""
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        elif connection.vendor == "postgresql":
+            if connection.pg_version >= 150_000:
+                cursor.execute("SELECT pg_stat_force_next_flush()")  # else this session's are counted after the VACUUM
+            cursor.execute("VACUUM")
 
 
 class Answers:

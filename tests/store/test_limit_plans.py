@@ -14,7 +14,7 @@ from django_locqueue.store import Store, store_for
 from django_locqueue.store.lines import Line
 from django_locqueue.store.serve import Owner
 from tests.store.limited import blocked_many
-from tests.store.plans import plan_of, plans
+from tests.store.plans import forget_statistics, plan_of, plans
 from tests.store.rows import NOW, ago, put_many
 from tests.store.test_plans import SCANS, cheap
 
@@ -52,11 +52,7 @@ def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_bloc
     yield
     with django_db_blocker.unblock():
         _empty()
-        if connection.vendor == "sqlite":
-            with connection.cursor() as cursor:
-                cursor.execute("DROP TABLE IF EXISTS sqlite_stat1")
-        elif connection.vendor == "postgresql":
-            _analyse()
+        forget_statistics()
         connection.close()
 
 

@@ -30,7 +30,7 @@ from django_locqueue.policies.report import Report
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.look_back import Found
 from django_locqueue.store.serve import Mark, Owner
-from tests.store.plans import plan_of, plans
+from tests.store.plans import forget_statistics, plan_of, plans
 from tests.store.rows import NOW, ago, call, later, outcome, put, put_many
 
 pytestmark = pytest.mark.django_db
@@ -60,8 +60,7 @@ def filled(request: pytest.FixtureRequest, django_db_setup: None, django_db_bloc
     yield request.param
     with django_db_blocker.unblock():
         _empty()
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TABLE IF EXISTS sqlite_stat1" if connection.vendor == "sqlite" else "ANALYZE")
+        forget_statistics()
         connection.close()
 
 
