@@ -1,5 +1,6 @@
 """``manage.py queue_enqueue shop.tasks.report --kwargs '{"month": 11}'``: a task is added by hand."""
 
+import argparse
 import json
 from typing import Any
 
@@ -60,7 +61,7 @@ class Command(QueueCommand):
         if getattr(result, "is_duplicate", False):
             self.stdout.write(f"Nothing was added: #{result.id} holds its unique key and does the same.")
             return
-        self.note(store, "enqueue", target=f"#{result.id}", reason=options["reason"])
+        self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
         self.stdout.write(f"{name} was added to queue {legible.line(varied.queue_name)} as #{result.id}.")
 
 
@@ -68,4 +69,6 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise CommandError(f"This is no JSON: {text!r:.80} ({error}). In a shell, put it in single quotes.") from error
+        raise argparse.ArgumentTypeError(
+            f"this is no JSON: {text!r:.80} ({error}). In a shell, put it in single quotes."
+        ) from error
