@@ -17,6 +17,7 @@ from django_locqueue.models import Task
 from tests.processes.process import ROOT, environment
 
 HOST = "127.0.0.1"
+MASTER_READY = "the master takes signals"
 
 
 def needs(*modules: str) -> pytest.MarkDecorator:
@@ -42,7 +43,9 @@ def uwsgi(*options: str) -> tuple[str, ...]:
     run = "import sys, pyuwsgi; pyuwsgi.run(sys.argv[1:])"
     # With die-on-term a worker that has not yet put its last request down ends without Python's exit functions.
     graceful = ("--hook-master-start", "unix_signal:15 gracefully_kill_them_all")
-    fixed = ("--http-socket", "{address}", "--master", *graceful, "--need-app")
+    # Its workers may answer before its master takes signals: one that comes earlier can be lost, and nothing stops.
+    ready = ("--hook-master-start", f"print:{MASTER_READY}")  # hooks are run in their order
+    fixed = ("--http-socket", "{address}", "--master", *graceful, *ready, "--need-app")
     return ("-c", run, *fixed, "--wsgi", "tests.accesslog.served:wsgi()", *options)
 
 
@@ -63,11 +66,14 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
+        has_master = any(MASTER_READY in each for each in arguments)
         deadline = time.monotonic() + 30
         while True:
             try:
                 socket.create_connection((HOST, self.port), 1).close()
-                return
+                if not has_master or f"\n{MASTER_READY}" in self.output:
+                    return
+                raise OSError("the master is not ready")
             except OSError:
                 if time.monotonic() > deadline or self._process.poll() is not None:
                     said = self.output
