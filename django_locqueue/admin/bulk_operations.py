@@ -178,12 +178,14 @@ class BulkOperationAdmin(PlainListAdmin):
 
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         store = get_store()
-        operation = store.unfinished_bulk(asked.change.verb.name, asked.selection)
+        verb = asked.change.verb.name
+        operation = store.asked_bulk(verb, asked.asked_at, asked.upper_id)
+        operation = operation or store.unfinished_bulk(verb, asked.selection, form.options)
         if operation is not None:
             text = _("This is being done already.")
         else:
             operation = store.add_bulk(
-                asked.change.verb.name,
+                verb,
                 asked.selection,
                 by=request.user.get_username(),
                 user_id=str(request.user.pk),

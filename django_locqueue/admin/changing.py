@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
+from django.core.exceptions import BadRequest
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -33,6 +34,7 @@ class TaskChanging:
     opts: Any
     message_user: Any
     current_tab: Any
+    list_per_page: int
     task_url: Callable[[Task], str]
     list_url: Callable[[str], str]
 
@@ -49,6 +51,8 @@ class TaskChanging:
     def change_ticked(self, request: Any, change: Change) -> Any:
         ticked = [as_id(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)]
         ids = sorted({task_id for task_id in ticked if task_id})
+        if len(ids) > self.list_per_page:
+            raise BadRequest(f"A page has {self.list_per_page} tasks. More are changed by a bulk operation.")
         form = asked_for(request, change)
         if form is not None and not form.is_valid():
             return self.confirmation(request, change, form, ids, request.get_full_path())
@@ -70,7 +74,8 @@ class TaskChanging:
             return self.confirmation(request, change, form, [task_id], back)
         changed = self.make(request, change, [task_id], form)
         if changed.made:
-            copy = Task.objects.only("id", "task_path").get(pk=changed.made[0])
+            path = Task.objects.filter(pk=task_id).values_list("task_path", flat=True).first() or ""
+            copy = Task(pk=changed.made[0], task_path=path)  # not read back: it may have run and be gone
             said = _("“%(name)s” was added to the queue as #%(id)s.")
             self.message_user(request, said % {"name": legible.line(copy.name), "id": copy.pk}, messages.SUCCESS)
             return HttpResponseRedirect(self.task_url(copy))

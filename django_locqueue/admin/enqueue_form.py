@@ -92,7 +92,8 @@ def enqueue_view(model_admin: Any, request: Any) -> Any:
         return model_admin.refused(request, "enqueue_task")
     form = EnqueueForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid() and (result := form.enqueue()) is not None:
-        task = Task.objects.only("id", "task_path").get(pk=int(result.id))
+        # Not read back: a fast worker may have deleted it, where no results are kept.
+        task = Task(pk=int(result.id), task_path=form.definition.module_path)
         reason = form.cleaned_data[REASON]
         said = " – ".join(filter(None, (_("Added by hand."), reason)))
         LogEntry.objects.log_actions(request.user.pk, [task], ADDITION, change_message=said, single_object=True)

@@ -64,7 +64,7 @@ class QueueAdmin(PlainListAdmin):
         limits = registry.pending_limits()
         if len(rows) < self.list_per_page:
             # A queue has a row when a worker has served it; one that none serves is what people come to see.
-            known = {row.name for row in rows}
+            known = set(Queue.objects.values_list("name", flat=True))
             rows += [_unserved(name) for name in present if name not in known][: self.list_per_page - len(rows)]
             rows.sort(key=lambda row: row.name)
         for row in rows:

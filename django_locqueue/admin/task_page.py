@@ -160,6 +160,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         list_model = Task._meta.apps.get_model("locqueue", list_name)
         gone = is_gone(task)
         attempts = attempts_of(task, shown=request.GET.get("attempts", ""))
+        is_live = task.state == State.RUNNING
         return TemplateResponse(
             request,
             "admin/locqueue/task_page.html",
@@ -197,7 +198,8 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 ],
                 "attempts": attempts,
                 "log": log_of(task),
-                "lq": Strip(request, site, f"locqueue.{list_name}", refresh=5 if task.state == State.RUNNING else None),
+                # A page that a form has asked for cannot be asked for again by a script.
+                "lq": Strip(request, site, f"locqueue.{list_name}", refresh=5 if is_live and not is_bare else None),
             },
         )
 

@@ -122,7 +122,11 @@ class ChangeCommand(QueueCommand):
             rows.values_list("task_path", flat=True)[:NAMED], matched, described(selection), **options
         ):
             return
-        operation = store.unfinished_bulk(verb.name, selection) or store.add_bulk(
+        if (other := store.unfinished_bulk(verb.name, selection, asked_for.options)) is not None:
+            by = f" of {legible.line(other.user_name)}" if other.user_name else ""
+            self.stdout.write(f"Bulk operation #{other.pk}{by} does the same already.")
+            return
+        operation = store.add_bulk(
             verb.name,
             selection,
             by=person.name(),

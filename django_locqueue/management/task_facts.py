@@ -58,7 +58,7 @@ def facts(task: Task) -> dict[str, Any]:
 def all_facts(task: Task) -> dict[str, Any]:
     """Return everything that the page of a task shows."""
     call = task.args_kwargs if isinstance(task.args_kwargs, Mapping) else {"args": task.args_kwargs}
-    attempts = TaskAttempt.objects.filter(task_id=task.pk).order_by("number")
+    attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number")
     return {
         **facts(task),
         "unique_key": masking.mask_text(task.unique_key),

@@ -1,6 +1,6 @@
 """Health, status and metrics: three views over the snapshots that admin and the commands show."""
 
-from django.db import Error
+from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from django_locqueue.monitoring.access import for_tokens
@@ -10,6 +10,7 @@ from django_locqueue.observability.verdict import Level, Limits, judge, snapshot
 SERVED = (Level.OK, Level.WARNING)
 
 
+@transaction.non_atomic_requests  # a database that is away is an answer of ours, not an error before it
 @for_tokens("HEALTH_TOKEN", "METRICS_TOKEN")
 def health(request: HttpRequest) -> HttpResponse:
     """Answer 200 while tasks are served, else 503, with the reasons."""
@@ -22,6 +23,7 @@ def health(request: HttpRequest) -> HttpResponse:
     return JsonResponse(answer, status=200 if verdict.level in SERVED else 503)
 
 
+@transaction.non_atomic_requests
 @for_tokens("METRICS_TOKEN")
 def status(request: HttpRequest) -> HttpResponse:
     """Answer what ``queue_status --json`` prints."""
@@ -33,6 +35,7 @@ def status(request: HttpRequest) -> HttpResponse:
     return JsonResponse(status_json(found, verdict), status=200 if found else 503)
 
 
+@transaction.non_atomic_requests
 @for_tokens("METRICS_TOKEN")
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer in the text format that Prometheus reads."""

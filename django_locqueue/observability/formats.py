@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 
 FORMATS = ("text", "json", "logfmt")
 
@@ -29,6 +29,9 @@ class TextLine(logging.Formatter):
             record.exc_info = record.exc_text = None  # the line says where; all of it is in the database
         return super().format(record)
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        return masking.mask_text(super().formatException(ei))
+
 
 class _FieldsLine(logging.Formatter):
     """For machines: one line an event, whatever is in its texts."""
@@ -40,7 +43,7 @@ class _FieldsLine(logging.Formatter):
         if "event" not in known:
             fields |= {"logger": record.name, "message": record.getMessage()}
         if record.exc_info and record.exc_info[0] is not None:
-            fields["traceback"] = self.formatException(record.exc_info)
+            fields["traceback"] = masking.mask_text(self.formatException(record.exc_info))
         return {name: legible.block(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 

@@ -94,11 +94,20 @@ class Bulk(Recording):
             next_at=start_at or now,
         )
 
-    def unfinished_bulk(self, verb: str, selection: Selection) -> BulkOperation | None:
-        """Return an operation that is doing the same already."""
+    def unfinished_bulk(
+        self, verb: str, selection: Selection, options: Mapping[str, Any] | None = None
+    ) -> BulkOperation | None:
+        """Return an operation that is doing the same already; without ``options``, whatever its own are."""
         wanted = selection.as_json()
         same = self.bulk_operations.filter(state__in=UNFINISHED, verb=verb).order_by("id")[:100]
-        return next((operation for operation in same if operation.selection == wanted), None)
+        return next(
+            (each for each in same if each.selection == wanted and options in (None, each.options)),
+            None,
+        )
+
+    def asked_bulk(self, verb: str, asked_at: datetime, upper_id: int) -> BulkOperation | None:
+        """Return the operation that was asked for at that moment: a form that was sent before."""
+        return self.bulk_operations.filter(verb=verb, created_at=asked_at, upper_id=upper_id).first()
 
     def bulk_tasks(self, operation: BulkOperation) -> TaskQuerySet:
         """Return the tasks that an operation is to change, in the order of their index."""
@@ -199,8 +208,9 @@ class Bulk(Recording):
                 self._end_bulk(own, State.DONE, now)
                 return own
             own.cursor = {name: _dumped(value) for name, value in found.end.items()}
-            rest = changed * 60 / own.rate if own.rate else 0
-            own.next_at = now + timedelta(seconds=rest or LEASE_SECONDS)
+            # One with a rate is nobody's until its next batch; the others stay with who has them.
+            rest = changed * 60 / own.rate if own.rate else LEASE_SECONDS
+            own.next_at = now + timedelta(seconds=rest)
             own.save(update_fields=["changed", "skipped", "cursor", "next_at"])
             return own
 

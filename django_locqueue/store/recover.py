@@ -112,7 +112,7 @@ class Recovering(FreeingItems, Stepping):
         return bool(live.update(stop_requested=True))
 
     def is_asked_to_stop(self, worker_id: int) -> bool:
-        return self.workers.filter(pk=worker_id, stopped_at=None, stop_requested=True).exists()
+        return self.workers.filter(pk=worker_id, stop_requested=True).exists()
 
     @repeated
     def stop_worker(

@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import Error
 
 from django_locqueue import clock, endings
+from django_locqueue.connections import close_connections
 from django_locqueue.policies.histogram import BOUNDS
 from django_locqueue.policies.outcome import FAILURES, Kind, Outcome
 from django_locqueue.service import IDLE_SECONDS, Service
@@ -168,3 +169,5 @@ class Bookkeeper(Service):
             self.flush()
         except Error:
             logger.warning("The counts of what ended last could not be written.", exc_info=True)
+        finally:
+            close_connections()

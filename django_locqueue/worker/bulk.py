@@ -64,16 +64,15 @@ class BulkWork(Service):
 
     def _taken(self, now: datetime | None) -> BulkOperation | None:
         """Take an operation that may be done."""
-        operation = self.store.take_bulk(now=now)
-        if operation is None:
-            return None
-        if problem := objection(operation, self.store):
-            logger.error("Bulk operation #%d is not done: %s", operation.pk, problem)
-            self.store.fail_bulk(operation, problem)
-            return self._taken(now)
-        if not operation.matched:
-            operation.matched = self.store.count_bulk(operation)
-        return operation
+        while (operation := self.store.take_bulk(now=now)) is not None:
+            if problem := objection(operation, self.store):
+                logger.error("Bulk operation #%d is not done: %s", operation.pk, problem)
+                self.store.fail_bulk(operation, problem)
+                continue
+            if not operation.matched:
+                operation.matched = self.store.count_bulk(operation)
+            return operation
+        return None
 
 
 def change_next(store: Store, operation: BulkOperation, *, now: datetime | None = None) -> BulkOperation | None:

@@ -81,9 +81,9 @@ class Supervisor:
                 child.process.send_signal(number)
 
     def tell(self, number: int) -> None:
-        """Send every child another signal. Called by a signal handler."""
+        """Send another signal to every child that serves, and so can hear it. Called by a signal handler."""
         for child in self.children:
-            if child.process is not None:
+            if child.process is not None and child.table.pulse:
                 child.process.send_signal(number)
 
     def run(self) -> int:
@@ -126,9 +126,10 @@ class Supervisor:
 
     def _pass_on_beats(self) -> None:
         """Touch the heartbeat file when every child has beaten since the last time: the living hide no dead one."""
-        if self.heartbeat_file is None or not all(child.table.beats != child.beats for child in self.children):
+        wanted = [child for child in self.children if child.process is not None or child.start_at is not None]
+        if self.heartbeat_file is None or not all(child.table.beats != child.beats for child in wanted):
             return
-        for child in self.children:
+        for child in wanted:
             child.beats = child.table.beats
         self.heartbeat_file.touch()
 
@@ -150,7 +151,7 @@ class Supervisor:
         # Not one that ended with a code in the midst of its service: a task may have called os._exit.
         left_by_itself = code >= 0 and not child.table.pulse and not child.table.running()
         retired = code == 0 and child.table.retiring == REPLACED
-        dismissed = code == 0 and child.table.retiring == DISMISSED
+        dismissed = child.table.retiring == DISMISSED
         within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
         if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.

@@ -283,6 +283,7 @@ class Worker:
         within(self._until(time.monotonic() + patience), partial(self._last_words, left))
         self.announcer.drain(self._until(end))
         self.announcer.stop(self._until(end))
+        within(self._until(end), self.bookkeeper.finish)  # with what was told last
         self.pool.stop(0.1 if left else self._until(end))
         self.watchdog.stop(self._until(end))
         signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
@@ -304,7 +305,6 @@ class Worker:
             if left:
                 endings.release(self.store, [execution.claimed for execution in left])
             self.store.stop_worker(self.heartbeat.row.pk, shown=self.bookkeeper.shown())
-            self.bookkeeper.finish()
         except Error:
             logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
         finally:

@@ -120,10 +120,11 @@ def test_it_may_be_left_to_the_workers(run: Any, failed: None) -> None:
     assert (operation.rate, operation.user_id, operation.matched) == (300, "", 14)
 
 
-def test_it_goes_on_with_what_was_asked_for_already(run: Any, failed: None) -> None:
-    store_for("default").add_bulk("retry", Selection("failed", queue="mail"), by="bob", matched=14)
-    assert run("queue_retry", *MAIL, "--yes") == "Retried 14 tasks.\n"
-    assert BulkOperation.objects.get().user_name == "bob"
+def test_what_somebody_does_already_is_left_to_it(run: Any, failed: None) -> None:
+    other = store_for("default").add_bulk("retry", Selection("failed", queue="mail"), by="bob", matched=14)
+    said = run("queue_retry", *MAIL, "--yes")
+    assert said == f"Bulk operation #{other.pk} of bob does the same already.\n"
+    assert not BulkOperation.objects.get().changed
 
 
 def test_ctrl_c_stops_it(run: Any, failed: None, monkeypatch: pytest.MonkeyPatch) -> None:

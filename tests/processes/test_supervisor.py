@@ -29,13 +29,17 @@ def test_its_processes_are_workers_of_their_own(supervisor):
     supervisor.wait_for("started worker=many queues=all slots=4")
 
 
-def test_one_that_a_person_asks_to_stop_leaves_for_good_and_the_last_one_ends_it(start_process):
-    supervisor = start_process("runqueue", *TWO, env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
+def test_one_that_a_person_asks_to_stop_leaves_for_good_and_the_last_one_ends_it(start_process, tmp_path):
+    beat = tmp_path / "beat"
+    options = (*TWO, "--heartbeat-file", str(beat))
+    supervisor = start_process("runqueue", *options, env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
     wait_until(lambda: Worker.objects.count() == 2, supervisor)
     first, second = Worker.objects.order_by("pk")
     our_backend().store.ask_worker_to_stop(first.pk)
     supervisor.wait_for("none takes its place")
     assert Worker.objects.get(stopped_at=None) == second
+    beat.unlink()
+    wait_until(beat.exists, supervisor)  # it is well without the one that has left
     our_backend().store.ask_worker_to_stop(second.pk)
     assert supervisor.wait() == 0
 

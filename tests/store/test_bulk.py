@@ -331,3 +331,18 @@ class TestAtOnce:
         ask(store)
         taken = race(store.take_bulk, store.take_bulk)
         assert sum(operation is not None for operation in taken) == 1
+
+
+def test_another_choice_is_another_operation(store: Store) -> None:
+    selection = Selection("failed", queue="mail")
+    asked = store.add_bulk("move", selection, by="bob", matched=0, options={"queue_name": "slow"})
+    assert store.unfinished_bulk("move", selection, {"queue_name": "slow"}) == asked
+    assert store.unfinished_bulk("move", selection, {"queue_name": "fast"}) is None
+
+
+def test_a_form_that_was_sent_before_is_known(store: Store) -> None:
+    now = store.now()
+    asked = store.add_bulk("retry", Selection("failed"), by="bob", matched=0, upper_id=7, asked_at=now)
+    store.stop_bulk(asked.pk, by="bob")
+    assert store.asked_bulk("retry", now, 7) == BulkOperation.objects.get()
+    assert store.asked_bulk("retry", now, 8) is None
