@@ -65,8 +65,9 @@ class EventLoop:
         loop = asyncio.new_event_loop()
         loop.set_default_executor(OtherThreads())
         loop.set_task_factory(_noting_the_starter)
-        self._thread = threading.Thread(target=self._serve, args=(loop,), name="locqueue-loop", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._serve, args=(loop,), name="locqueue-loop", daemon=True)
+        thread.start()
+        self._thread = thread  # not before: one that has not begun looks as dead as one that has ended
         self._loop = loop
         return loop
 

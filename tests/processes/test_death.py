@@ -83,7 +83,8 @@ def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_wo
 def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     result = getattr(tasks, name).enqueue()
     canary = tasks.add.enqueue(1)
-    assert run_fast_worker("--drain", "--threads", "1").wait() == 0
+    worker = run_fast_worker("--drain", "--threads", "1")
+    assert worker.wait() == 0, worker.output
     assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
 
 

@@ -42,12 +42,16 @@ def plan_of(verb: Callable[[], Any], start: str) -> str:
     raise AssertionError(f"no statement began with {start}")
 
 
-def forget_statistics() -> None:
-    """Let the planner know nothing of an empty table: what was found in it outlives TRUNCATE and ANALYZE."""
+OURS = "SELECT oid FROM pg_class WHERE relname LIKE 'locqueue_%'"
+
+
+def forget_statistics(*, analyse: bool = True) -> None:
+    """Let the planner know nothing of empty tables: what was found in them outlives TRUNCATE and ANALYZE."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("DROP TABLE IF EXISTS sqlite_stat1")
         elif connection.vendor == "postgresql":
-            cursor.execute("ANALYZE")
+            if analyse:
+                cursor.execute("ANALYZE")
             with suppress(ProgrammingError):  # no superuser
-                cursor.execute("DELETE FROM pg_statistic WHERE starelid = 'locqueue_task'::regclass")
+                cursor.execute(f"DELETE FROM pg_statistic WHERE starelid IN ({OURS})")

@@ -312,3 +312,21 @@ def test_async_tasks_that_another_cancels_before_they_begin_go_back_uncharged(st
     kinds = {each.outcome.kind for each in stage.ended if each.key in keys}
     assert kinds == {Kind.RELEASED}
     assert len(stage.pool._loop._places) == 10
+
+
+def test_a_loop_that_begins_is_not_taken_for_one_that_has_ended(monkeypatch):
+    """The worker left with 1 when it looked between the two steps."""
+    stage = Stage()
+    seen = []
+    start = threading.Thread.start
+
+    def looked_at(thread):
+        seen.append(stage.pool.dead_threads)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", looked_at)
+    stage.submit(tasks.echo_async, 1)
+    wait_until(lambda: stage.ended)
+    assert seen
+    assert set(seen) == {0}
+    stage.pool.stop(10)
