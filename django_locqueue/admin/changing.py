@@ -5,7 +5,7 @@ What is done is in the store's hands; the list's queryset is not used.
 
 from collections.abc import Callable, Sequence
 from functools import partialmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -34,7 +34,7 @@ class TaskChanging:
     opts: Any
     message_user: Any
     current_tab: Any
-    list_per_page: int
+    list_per_page: ClassVar[int]
     task_url: Callable[[Task], str]
     list_url: Callable[[str], str]
 

@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SCREENSHOTS = os.environ.get("TEST_SCREENSHOTS", "")  # a folder in which they are kept
-WAIT_MS = 10_000
+WAIT_MS = 60_000  # a busy machine decides no test
 
 # What a strict site allows. Nothing inline, nothing from elsewhere, and no scripts but its own.
 POLICY = {
@@ -30,6 +30,7 @@ POLICY = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests/conftest.py finds that they are given a database
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in item.nodeid:
