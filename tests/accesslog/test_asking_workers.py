@@ -1,7 +1,6 @@
 """A service on loopback, and two worker processes that ask it."""
 
 import json
-from itertools import pairwise
 
 import pytest
 
