@@ -23,6 +23,7 @@ from django_locqueue.store import Store
 logger = logging.getLogger("django_locqueue")
 
 COPY_OF = "copy_of"  # in the metadata of a task that was enqueued again: the id of the first
+BULK_PERMISSION = "locqueue.bulk_task"  # for more than a page of tasks, besides the verb's own
 RETRYABLE = (State.FAILED, State.CANCELLED)
 
 

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from django_locqueue.admin.permissions import may
 from django_locqueue.models import Queue
-from django_locqueue.verbs import VERBS
+from django_locqueue.verbs import BULK_PERMISSION, VERBS
 
-PERMISSION = "locqueue.bulk_task"
+PERMISSION = BULK_PERMISSION
 
 
 def bulk_url(request: Any, site: Any, verb: str, listing: str, **conditions: str) -> str | None:

@@ -1,7 +1,6 @@
 """Failed tasks by kind of error, and by task: what broke, how often, since when, and everything of one kind at once."""
 
 from collections import Counter
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.core.exceptions import PermissionDenied
@@ -29,7 +28,6 @@ from django_locqueue.store.selection import Selection
 GROUPS_PER_PAGE = 25
 MOST_COUNTED = 100  # open tasks of one kind: each is looked at, whether it was dismissed
 MOST_READ = 10_000  # failed tasks that are grouped by task
-MARKED_FOR = timedelta(days=1)  # new ones, and ones that came back
 
 
 class ErrorRow(NamedTuple):
@@ -122,9 +120,9 @@ def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failur
 
 
 def _mark(group: Any, now: Any) -> Any:
-    if group.first_seen > now - MARKED_FOR:
+    if group.is_new(now):
         return badge("new error")
-    return badge("error is back") if group.back_at and group.back_at > now - MARKED_FOR else ""
+    return badge("error is back") if group.is_back(now) else ""
 
 
 def _buttons(model_admin: Any, request: Any, count: str, **condition: str) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
 from django_locqueue.store.selection import Selection
+from django_locqueue.verbs import BULK_PERMISSION
 
 EXPORT = "locqueue.export_data"
 WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
@@ -118,7 +119,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
             url = reverse("admin:locqueue_bulkoperation_new", current_app=self.admin_site.name)
         except NoReverseMatch:
             return None
-        return url if permissions.may(request, "locqueue.bulk_task") else None
+        return url if permissions.may(request, BULK_PERMISSION) else None
 
     def export_url(self, request: Any) -> str | None:
         if not request.user.has_perm(EXPORT):

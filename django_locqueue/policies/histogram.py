@@ -4,16 +4,11 @@ The bins end at 1 and 3 of each power of ten, from a millisecond to three hours.
 it would be if the logarithms were spread evenly, so it is wrong by half in the worst case, and mostly by a tenth.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
-# The greatest number of seconds in each bin; what took longer is in one bin more.
+# The greatest number of seconds in each bin, which `bisect_left` finds; what took longer is in one bin more.
 BOUNDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 BINS = len(BOUNDS) + 1
-
-
-def bin_of(seconds: float) -> int:
-    return bisect_left(BOUNDS, seconds)
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef
 from django_locqueue import clock
 from django_locqueue.models import ErrorCount, ErrorGroup, State, TaskStat
 from django_locqueue.models.error_group import QUIET
+from django_locqueue.policies.fingerprint import PLACE_LENGTH
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.store.base import repeated
 from django_locqueue.store.end_counts import COLUMNS, EndCounts, Failures, Sums
@@ -59,7 +60,7 @@ class KeepingCounts(Recovering):
         rows = [
             [
                 *(each.kind.fingerprint, each.kind.error_class, each.kind.message),
-                shortened(str(each.place or ""), 255),
+                shortened(str(each.place or ""), PLACE_LENGTH),
                 *(each.task_path, self._time_of(each.first), self._time_of(each.last), each.count),
             ]
             for each in groups

@@ -11,12 +11,11 @@ from django_locqueue.connections import close_connections
 from django_locqueue.models import BulkOperation
 from django_locqueue.service import IDLE_SECONDS, Service
 from django_locqueue.store import Store
-from django_locqueue.verbs import VERBS
+from django_locqueue.verbs import BULK_PERMISSION, VERBS
 
 logger = logging.getLogger("django_locqueue.worker")
 
 LOOK_SECONDS = 15.0
-BULK_PERMISSION = "locqueue.bulk_task"
 
 
 class BulkWork(Service):
