@@ -1,6 +1,7 @@
 """What the overview shows of one period, and of one queue or of all."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_locqueue import registry
+from django_locqueue import conf, registry
 from django_locqueue.admin import moments, numbers
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
@@ -25,6 +26,7 @@ from django_locqueue.observability.history import Bar, History, Numbers, history
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
 
 MOST_ERRORS, MOST_SLOW, MOST_RECENT, MOST_QUEUES = 5, 5, 5, 20
@@ -228,10 +230,10 @@ class OverviewView:
     def recent(self) -> list[Any]:
         """The tasks that failed last. Those of one queue are looked for among the last only: no index knows them."""
         columns = ("id", "task_path", "queue_name", "error_class", "error_message", "finished_at")
-        rows = Selection("failed").rows().only(*columns)
-        if not self.queue:
-            return list(rows[:MOST_RECENT])
-        return [task for task in rows[:LOOKED_AT] if task.queue_name == self.queue][:MOST_RECENT]
+        rows = Selection("failed").rows().only(*columns)[: LOOKED_AT if self.queue else MOST_RECENT]
+        with suppress(TooSlow), statement_limit(rows.db, conf.admin.STATEMENT_SECONDS):
+            return [task for task in rows if self.queue in ("", task.queue_name)][:MOST_RECENT]
+        return []
 
     @property
     def recent_rows(self) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ class Snapshot:
     scheduled: int = 0
     retrying: int = 0
     running: int = 0
-    failed: int = 0  # of the latest `CAP`, without those that were dismissed
+    failed: int = 0  # without those that were dismissed
     failed_24h: int = 0
     failed_hour: int = 0
     retried: int = 0  # all that are kept and were tried more than once
@@ -263,7 +263,7 @@ class _Taking:
             scheduled=sum(each.tasks for each in self.scheduled),
             retrying=sum(each.retrying for each in self.scheduled),
             running=len(self.running),
-            failed=sum(each.kept for each in self.failed),
+            failed=self.counted.failed,
             failed_24h=sum(each.of_day for each in self.failed),
             failed_hour=sum(each.of_hour for each in self.failed),
             retried=self.counted.retried,
