@@ -13,7 +13,7 @@ IN_ORDER = "".join(f"SET LOCAL {name} = off; " for name in ("enable_sort", "enab
 TIMED_OUT = ("57014", 3024, 1969)
 
 
-class TooSlow(Exception):
+class TooSlow(OperationalError):
     """A statement took longer than it may."""
 
 
@@ -49,6 +49,7 @@ def _limited(connection: Any, seconds: float) -> Callable[..., Any]:
     """Return a wrapper that gives each SELECT its bound: a session's would outlive an error."""
 
     def execute(run: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        sql = sql.lstrip()
         if sql.startswith("SELECT "):
             if connection.mysql_is_mariadb:
                 sql = f"SET STATEMENT max_statement_time={seconds:.3f} FOR {sql}"

@@ -51,7 +51,7 @@ class TaskChangeList(ChangeList):
             self.selection: Selection = self.model_admin.selection(request)
         except ValueError as error:
             raise IncorrectLookupParameters(str(error)) from error
-        rows = self._behind(request, self.selection.listed(self.model_admin.get_queryset(request)))
+        rows = self.listed = self._behind(request, self.selection.listed(self.model_admin.get_queryset(request)))
         if self.selection.scans:
             rows = self._in_window(rows)
         self.root_queryset = self.selection.matching(rows)

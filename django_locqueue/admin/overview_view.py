@@ -22,7 +22,7 @@ from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.facts import kept_days
 from django_locqueue.models import ErrorGroup, Task
 from django_locqueue.observability.frequent_errors import frequent_errors
-from django_locqueue.observability.history import Bar, History, Numbers, history
+from django_locqueue.observability.history import Bar, History, Numbers, shared_history
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
@@ -58,7 +58,7 @@ class OverviewView:
 
     @cached_property
     def history(self) -> History:
-        return history(self.period, self.queue, now=self.now.at)
+        return shared_history(self.period, self.queue, now=self.now.at)
 
     @cached_property
     def is_new(self) -> bool:

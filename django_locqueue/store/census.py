@@ -123,16 +123,16 @@ class Census:
         self.store = store
         self.most = most
 
-    def _fetch(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run a statement in which some columns are in braces: times that a person may have written."""
+    def _bounded(self, sql: str) -> str:
+        """Return a statement in which some columns were in braces: times that a person may have written."""
         bounded = {name: clock.bounded_sql(self.store.connection, name) for name in ("run_after", "last_attempted_at")}
-        return self.store.fetch(sql.format(**bounded), params)
+        return sql.format(**bounded)
 
     def waiting(self) -> list[Waiting]:
         """Return the queues in which tasks could start or wait for their turn, each once."""
         oldest: dict[str, datetime | None] = {}
         load = self.store.load_time
-        for name, at in self._fetch(_WAITING, ()):
+        for name, at in self.store.fetch_recursive(self._bounded(_WAITING), ()):
             found, known = load(at), oldest.get(name)
             oldest[name] = found if known is None or (found is not None and found < known) else known
         return [Waiting(name, at) for name, at in oldest.items()]
@@ -160,7 +160,7 @@ class Census:
 
     def scheduled(self) -> list[Scheduled]:
         load = self.store.load_time
-        rows = self._fetch(_SCHEDULED, [self.most])
+        rows = self.store.fetch(self._bounded(_SCHEDULED), [self.most])
         return [
             Scheduled(name, path, int(count), int(retrying), load(next_at), load(retry_at))
             for name, path, count, retrying, next_at, retry_at in rows
@@ -168,7 +168,7 @@ class Census:
 
     def running(self) -> list[Running]:
         load: Any = self.store.load_time
-        rows = self._fetch(_RUNNING, [self.most])
+        rows = self.store.fetch(self._bounded(_RUNNING), [self.most])
         return [Running(worker, id, path, name, load(at)) for worker, id, path, name, at in rows]
 
     def failed(self, now: datetime) -> list[Failed]:
