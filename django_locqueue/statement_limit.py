@@ -6,9 +6,12 @@ from typing import Any
 
 from django.db import OperationalError, connections, transaction
 
-# What is read under a limit is read from an index, in its order. Where PostgreSQL expects few rows it may rather fetch all
-# there are, and sort them. (Before PostgreSQL 18 a way that is left but not liked looks so costly that it is compiled.)
-IN_ORDER = "".join(f"SET LOCAL {name} = off; " for name in ("enable_sort", "enable_bitmapscan", "enable_seqscan", "jit"))
+# What is read under a limit is read from an index, in its order. Where PostgreSQL expects few rows, it may rather fetch
+# all that there are, and sort them. (Before version 18 what is left of such ways looks so costly that it is compiled.)
+_OFF = ("enable_sort", "enable_bitmapscan", "enable_seqscan", "jit")
+_SETTINGS = {"statement_timeout": "%s", **dict.fromkeys(_OFF, "'off'")}
+# One statement, which may be prepared, as a SET may not.
+SETTINGS = "SELECT " + ", ".join(f"SET_CONFIG('{name}', {value}, true)" for name, value in _SETTINGS.items())
 # SQLSTATE of PostgreSQL, numbers of MySQL and MariaDB.
 TIMED_OUT = ("57014", 3024, 1969)
 
@@ -28,7 +31,7 @@ def statement_limit(alias: str, seconds: float) -> Iterator[None]:
         if connection.vendor == "postgresql":
             with transaction.atomic(using=alias):
                 with connection.cursor() as cursor:
-                    cursor.execute(f"{IN_ORDER}SET LOCAL statement_timeout = {int(seconds * 1000)}")
+                    cursor.execute(SETTINGS, [str(int(seconds * 1000))])
                 yield
                 # The settings go with the savepoint: the project's transaction, if there is one, has its own again.
                 transaction.set_rollback(True, using=alias)

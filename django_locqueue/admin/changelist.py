@@ -11,10 +11,10 @@ from django.utils.functional import cached_property
 from django_locqueue import conf
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB, others_of
-from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import CAP, capped_text
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
 
 WINDOW = CAP  # rows: each may lie on a page of its own, and a list is to be there in 0.2 s

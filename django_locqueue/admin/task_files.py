@@ -70,7 +70,8 @@ def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpRespons
     changelist = _changelist(model_admin, request)
     rows, _ = model_admin.get_search_results(request, changelist.listed, request.GET.get(SEARCH, ""))
     return StreamingHttpResponse(
-        _csv_lines(rows, changelist.selection),
+        # In the language of the request, which is over when the file is read.
+        _csv_lines(rows, changelist.selection, gettext("There are more: narrow the list to have the rest of them.")),
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="tasks-{changelist.tab.name}.csv"',
@@ -96,25 +97,27 @@ def _changelist(model_admin: Any, request: HttpRequest) -> Any:
         raise BadRequest(f"This filter cannot be used: {error}") from error
 
 
-def _csv_lines(rows: Any, selection: Selection) -> Iterator[str]:
-    """Yield a line of names, and one a row. Control characters are written out: no row is two lines of the file."""
+def _csv_lines(rows: Any, selection: Selection, more: str) -> Iterator[str]:
+    """Yield a line of names, and one a row; ``more`` is the last if that is not all.
+
+    Control characters are written out: no row is two lines of the file.
+    """
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, FIELDS)
     text.write(BYTE_ORDER_MARK)
     writer.writeheader()
-    for page in _pages(rows, selection):
+    for page in _pages(rows, selection, {"id": more}):
         writer.writerows({name: _cell(value) for name, value in record.items()} for record in page)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
 
 
-def _pages(rows: Any, selection: Selection) -> Iterator[list[dict[str, Any]]]:
+def _pages(rows: Any, selection: Selection, more: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """Give the records page by page: a cursor of the database would not survive a pooler in transaction mode.
 
-    ``rows``: what the list's index holds. If that is too much, the last record says so.
+    ``rows``: what the list's index holds. ``more``: the last record where that is too much.
     """
-    more = [{"id": gettext("There are more: narrow the list to have the rest of them.")}]
     ordering, part, left = selection.ordering, rows, MOST_ROWS
     limited = partial(statement_limit, rows.db, conf.admin.STATEMENT_SECONDS)
     try:
@@ -122,28 +125,24 @@ def _pages(rows: Any, selection: Selection) -> Iterator[list[dict[str, Any]]]:
             with limited():
                 look, end = first_of(part, selection, LOOK)
             here = matching = selection.matching(look).order_by(*ordering)
-            found: list[Any] = []
-            while not found or len(found) == PAGE:
+            while True:
                 with limited():
                     found = list(here[: min(PAGE, left + 1)])
                 yield [record_of(task) for task in found[:left]]
                 if len(found) > left:
-                    yield more
+                    yield [more]
                     return
-                if not found:
-                    break
                 left -= len(found)
-                here = matching.filter(orderings.behind(ordering, _place(found[-1], ordering)))
+                if len(found) < PAGE:
+                    break
+                last = {name: getattr(found[-1], name) for name in orderings.names(ordering)}
+                here = matching.filter(orderings.behind(ordering, last))
             if end is None:
                 return
             part = rows.filter(orderings.behind(ordering, end))
-        yield more
+        yield [more]
     except TooSlow:
-        yield more
-
-
-def _place(task: Any, ordering: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(task, name) for name in orderings.names(ordering)}
+        yield [more]
 
 
 def _cell(value: Any) -> Any:

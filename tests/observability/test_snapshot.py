@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Queue, Schedule, Task, TaskStat, Worker
 from django_locqueue.observability import snapshot as snapshots
+from django_locqueue.observability.history import shared_history
 from django_locqueue.observability.snapshot import MOST_TASKS, QueueState, Snapshot, WorkerState, snapshot
 from django_locqueue.observability.verdict import Limits, judge
 from django_locqueue.statement_limit import TooSlow
@@ -209,7 +210,8 @@ def test_it_costs_the_same_whatever_there_is(now):
 
 def _read(captured):
     """Leave out the transaction of a limit."""
-    return [each["sql"] for each in captured if not each["sql"].startswith(("SAVEPOINT", "SET LOCAL", "ROLLBACK", "RELEASE"))]
+    limit = ("SAVEPOINT", "SELECT SET_CONFIG", "ROLLBACK", "RELEASE")
+    return [each["sql"] for each in captured if not each["sql"].startswith(limit)]
 
 
 def test_of_very_many_queues_those_are_shown_in_which_something_waits(now, monkeypatch):
@@ -286,6 +288,14 @@ def test_of_a_database_that_was_always_too_slow_there_is_an_error_of_the_databas
     monkeypatch.setattr(snapshots, "WAIT_SECONDS", 0)
     with snapshots._kept.setdefault("default", snapshots._Kept()).lock, pytest.raises(DatabaseError):
         snapshot()
+
+
+def test_many_open_tabs_read_what_has_been_once(now):
+    found = shared_history("1h", now=now)
+    with CaptureQueriesContext(connection) as queries:
+        assert shared_history("1h", now=now) is found
+    assert not queries.captured_queries
+    assert shared_history("1h", now=now + timedelta(seconds=5)) is not found
 
 
 @pytest.mark.parametrize("statistics", ["empty", "full"])

@@ -9,7 +9,7 @@ from django.db import DataError, connection
 from django.utils import timezone
 
 from django_locqueue.models import Activity, BulkOperation, Task
-from django_locqueue.statement_limit import IN_ORDER
+from django_locqueue.statement_limit import SETTINGS
 from django_locqueue.store import Store, store_for
 from django_locqueue.store import bulk as module
 from django_locqueue.store.selection import Selection
@@ -315,7 +315,7 @@ def test_a_batch_is_read_from_its_index(
     assert operation is not None
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(IN_ORDER)  # plans() asks behind the statement's own
+            cursor.execute(SETTINGS, ["0"])  # plans() asks behind the statement's own
     found = [plan for plan in plans(lambda: store.find_bulk(operation)) if "locqueue_task" in plan]
     for plan in found:
         assert index in plan
