@@ -259,6 +259,17 @@ def test_an_end_without_a_run_waits_for_no_caller_who_left_an_item_out(store, ow
     assert not unique_tasks.fetch.enqueue(1, [1, 2]).is_duplicate
 
 
+@pytest.mark.usefixtures("needs_row_locks")
+def test_a_task_begins_beside_a_caller_who_left_out_an_item_of_another(store, owner):
+    unique_tasks.fetch.enqueue(1, [1, 2])
+    unique_tasks.fetch.enqueue(1, [3, 4])
+    tasks = store.claim(owner, 2)
+    with transaction.atomic():
+        assert unique_tasks.fetch.enqueue(1, [2]).is_duplicate
+        in_thread(lambda: _impatiently(lambda: store.free_items(tasks[1].id)))
+    assert set(UniqueItem.objects.values_list("task_id", flat=True)) == {tasks[0].id}
+
+
 def _impatiently(verb: Callable[[], Any]) -> None:
     with connection.cursor() as cursor:
         is_postgresql = connection.vendor == "postgresql"
