@@ -1,11 +1,10 @@
 """What the overview shows of one period, and of one queue or of all."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
@@ -19,6 +18,7 @@ from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.charts import Chart, Column, LineChart, Moment, Words, bar_chart, line_chart
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.facts import kept_days
+from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
 from django_locqueue.observability.frequent_errors import frequent_errors
 from django_locqueue.observability.history import Bar, History, Numbers, history
@@ -156,7 +156,7 @@ class OverviewView:
         return line_chart(title, [("p50", whole[0]), ("p95", whole[1])], found, in_words)
 
     def _label(self, bar: Bar) -> str:
-        start = _local(bar.start)
+        start = local(bar.start)
         return f"{start:%H:%M}" if bar.seconds == 60 else f"{start:%m-%d %H:%M}"
 
     # -- tables
@@ -266,10 +266,6 @@ def task_name(path: str) -> str:
 
 def _rate(rate: float) -> str:
     return str(number_format(round(rate, 1), 1 if 0 < rate < 9.95 else 0, force_grouping=True))
-
-
-def _local(moment: datetime) -> datetime:
-    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
 
 
 def _days(days: float | None) -> str:

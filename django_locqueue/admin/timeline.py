@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.attempts import Attempts, Try
 from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.clock import local
 from django_locqueue.models import State
 
 
@@ -47,9 +47,11 @@ def _clock(moment: datetime | None) -> Any:
     """Return the time of day, with the whole time for those who point at it."""
     if moment is None:
         return ""
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), moments.whole(moment), f"{local:%H:%M:%S}"
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moments.whole(moment),
+        f"{local(moment):%H:%M:%S}",
     )
 
 
