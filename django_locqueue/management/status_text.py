@@ -11,8 +11,8 @@ from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapsho
 from django_locqueue.observability.stats import capped_text
 
 QUEUE_HEADS = (
-    *("QUEUE", "STATE", "READY", "OLDEST", "BLOCKED", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H", "PER MIN", "P95 WAIT"),
-    *("WORKERS", ""),
+    *("QUEUE", "STATE", "READY", "OLDEST", "BLOCKED", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H"),
+    *("PER MIN", "P95 WAIT", "WORKERS", ""),
 )
 WORKER_HEADS = ("WORKER", "STATE", "BUSY", "QUEUES", "RUNNING", "HEARTBEAT")
 NAME_PLACES = 40
