@@ -169,7 +169,7 @@ class OverviewView:
             {
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
-                "ready": capped_text(each.ready + each.limited),
+                "ready": capped_text(each.ready),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
                 "per_minute": _rate(each.per_minute),

@@ -10,8 +10,8 @@ from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapsho
 from django_locqueue.observability.stats import capped_text
 
 QUEUE_HEADS = (
-    *("QUEUE", "STATE", "READY", "OLDEST", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H", "PER MIN", "P95 WAIT"),
-    *("WORKERS", ""),
+    *("QUEUE", "STATE", "READY", "OLDEST", "BLOCKED", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H"),
+    *("PER MIN", "P95 WAIT", "WORKERS", ""),
 )
 WORKER_HEADS = ("WORKER", "STATE", "BUSY", "QUEUES", "RUNNING", "HEARTBEAT")
 NAME_PLACES = 40
@@ -48,11 +48,11 @@ class StatusText:
         elif queue.state == QueueState.PAUSED:
             by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
             remark = f"<- paused{by}" + (f" until {shown(queue.paused_until)}" if queue.paused_until else "")
-        counts = (queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
+        counts = (queue.limited, queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
         return [
             _cut(safe(queue.name), NAME_PLACES, self.cut),
             queue.state.value,
-            capped_text(queue.ready + queue.limited),
+            capped_text(queue.ready),
             self._duration(queue.oldest_ready_seconds),
             *map(capped_text, counts),
             f"{queue.per_minute:,.0f}" if queue.per_minute >= 10 or not queue.per_minute else f"{queue.per_minute:.1f}",
