@@ -1,4 +1,4 @@
-"""Statements that their session keeps prepared: an INSERT takes longer to parse and plan than to do. PostgreSQL only."""
+"""Statements that their session keeps prepared: to plan an INSERT takes longer than to do it. PostgreSQL only."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
