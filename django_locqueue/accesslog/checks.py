@@ -157,8 +157,8 @@ def _trust() -> Iterator[CheckMessage]:
         )
     if not proxies and count is None and access_log.CLIENT_IP is None and "IP_HEADER" in access_log.given:
         yield Warning(
-            f"{setting('IP_HEADER')} is set, but no proxy is trusted: the header is not read, and every visitor has the "
-            "address of the proxy.",
+            f"{setting('IP_HEADER')} is set, but no proxy is trusted: the header is not read, and the address of the "
+            "proxy is taken for that of every visitor.",
             hint=f"Name your proxies in {setting('TRUSTED_PROXIES')}, or their number in "
             f"{setting('TRUSTED_PROXY_COUNT')}.",
             id="locqueue_accesslog.W006",
