@@ -82,6 +82,10 @@ class StoreBase:
             cursor.execute(sql, params)
             return list(cursor.fetchall())  # mysqlclient gives a tuple
 
+    def fetch_recursive(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run a skip scan, which takes a step for each of however many queues."""
+        return self.fetch(sql, params)
+
     def now_sql(self, now: datetime | None) -> tuple[str, list[Any]]:
         """Return SQL and parameters of the given time, or of the database's clock."""
         if now is None:
