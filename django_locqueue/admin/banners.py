@@ -81,7 +81,7 @@ def _unserved(found: Snapshot) -> Iterator[Banner]:
         name = legible.line(queue.name)
         yield Banner(
             text % {"queue": name, "count": capped_text(waiting)},
-            command=f"python manage.py runqueue --queues {shlex.quote(name)}",
+            command=f"python manage.py runqueue --queue {shlex.quote(name)}",
         )
 
 

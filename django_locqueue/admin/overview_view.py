@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
@@ -20,6 +19,7 @@ from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.charts import Chart, Column, LineChart, Moment, Words, bar_chart, line_chart
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.facts import kept_days
+from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
 from django_locqueue.observability.frequent_errors import frequent_errors
 from django_locqueue.observability.history import Bar, History, Numbers, shared_history
@@ -158,7 +158,7 @@ class OverviewView:
         return line_chart(title, [("p50", whole[0]), ("p95", whole[1])], found, in_words)
 
     def _label(self, bar: Bar) -> str:
-        start = _local(bar.start)
+        start = local(bar.start)
         return f"{start:%H:%M}" if bar.seconds == 60 else f"{start:%m-%d %H:%M}"
 
     # -- tables
@@ -171,7 +171,7 @@ class OverviewView:
             {
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
-                "ready": capped_text(each.ready + each.limited),
+                "ready": capped_text(each.ready),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
                 "per_minute": _rate(each.per_minute),
@@ -268,10 +268,6 @@ def task_name(path: str) -> str:
 
 def _rate(rate: float) -> str:
     return str(number_format(round(rate, 1), 1 if 0 < rate < 9.95 else 0, force_grouping=True))
-
-
-def _local(moment: datetime) -> datetime:
-    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
 
 
 def _days(days: float | None) -> str:

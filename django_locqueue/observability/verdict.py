@@ -136,7 +136,7 @@ def _workers(found: Snapshot, queues: Sequence[QueueNow], limits: Limits, queue:
     if found.live_workers:
         for each in queues:
             if each in found.unserved:
-                cure = f"Start one: python manage.py runqueue --queues {shlex.quote(safe(each.name))}"
+                cure = f"Start one: python manage.py runqueue --queue {shlex.quote(safe(each.name))}"
                 waiting = tasks(each.ready + each.limited)
                 yield Level.CRITICAL, f'Queue "{safe(each.name)}" has {waiting}, but no worker listens to it. {cure}'
 

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from django_locqueue import clock
 from django_locqueue.models import State, Task, orderings
 from django_locqueue.models.listing import LISTINGS, Listing, by_hand
 from django_locqueue.models.task import TaskQuerySet
@@ -231,8 +232,7 @@ def _moment(name: str, text: str) -> datetime:
 def _due(due: str, now: datetime) -> dict[str, datetime]:
     """Return the bounds of a time to come."""
     _one_of("due", due, DUE)
-    local = timezone.localtime(now) if timezone.is_aware(now) else now
-    tomorrow = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = (clock.local(now) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     return {
         "now": {"until": now},
         "1h": {"until": now + PERIODS["1h"]},

@@ -39,7 +39,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def test_a_queue_that_nobody_serves_says_what_to_type(root: Client, worker: Worker, make_task: Any) -> None:
     make_task("ready", queue_name="mail")
-    said = "Queue “mail” has 1 task, but no worker listens to it. Start one: python manage.py runqueue --queues mail"
+    said = "Queue “mail” has 1 task, but no worker listens to it. Start one: python manage.py runqueue --queue mail"
     assert said in banners_of(root)
 
 
@@ -124,4 +124,4 @@ def test_hostile_names_stay_text(root: Client, worker: Worker, make_task: Any) -
     body = root.get(list_url("queue")).content.decode()
     assert "<b>;rm" not in body
     assert "\u202e" not in body
-    assert "runqueue --queues &#x27;&lt;b&gt;;rm -rf\\u202e&#x27;" in body
+    assert "runqueue --queue &#x27;&lt;b&gt;;rm -rf\\u202e&#x27;" in body
