@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from django_locqueue.admin.names import recent_names, task_paths
-from django_locqueue.admin.strip import queue_rows
 from django_locqueue.models import State
+from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import ALL_TIME
 
@@ -78,7 +78,7 @@ class QueueFilter(Offered):
     parameter_name = "queue"
 
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(queue.name, legible.line(queue.name)) for queue in queue_rows(request)]
+        return [(queue.name, legible.line(queue.name)) for queue in snapshot().queues]
 
 
 class TaskFilter(Offered):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import quote
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -104,7 +104,7 @@ class LimitAdmin(PlainListAdmin):
             return HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
-        limit = Limit.objects.filter(pk=unquote(key)).first()
+        limit = Limit.objects.filter(pk=self.key_in(key)).first()
         if limit is None:
             raise Http404
         name = name_of(limit.key)

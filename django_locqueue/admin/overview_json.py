@@ -34,7 +34,7 @@ def as_json(found: OverviewView) -> dict[str, Any]:
             {
                 "name": legible.line(each.name),
                 "state": each.state.value,
-                "ready": each.ready + each.limited,
+                "ready": each.ready,
                 "oldest_ready_seconds": each.oldest_ready_seconds,
                 "running": each.running,
                 "per_minute": each.per_minute,

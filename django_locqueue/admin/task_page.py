@@ -160,7 +160,9 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         list_model = Task._meta.apps.get_model("locqueue", list_name)
         gone = is_gone(task)
         attempts = attempts_of(task, shown=request.GET.get("attempts", ""))
-        is_live = task.state == State.RUNNING
+        # A page that a form has asked for cannot be asked for again by a script.
+        refresh = 5 if task.state == State.RUNNING and not is_bare else None
+        strip = Strip(request, site, f"locqueue.{list_name}", refresh=refresh)
         return TemplateResponse(
             request,
             "admin/locqueue/task_page.html",
@@ -190,7 +192,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 "show_url": self.show_url(request, task),
                 "progress": progress_bar(task),
                 "facts": [
-                    *facts_of(task),
+                    *facts_of(task, strip.now),
                     *self.schedule_of(task),
                     *self.place_of(task),
                     *related_facts(task, site.name),
@@ -198,8 +200,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
                 ],
                 "attempts": attempts,
                 "log": log_of(task),
-                # A page that a form has asked for cannot be asked for again by a script.
-                "lq": Strip(request, site, f"locqueue.{list_name}", refresh=5 if is_live and not is_bare else None),
+                "lq": strip,
             },
         )
 
