@@ -1,8 +1,8 @@
 """What the analytics of a month cost: counting an hour of the log, adding up a day, and reading a page's numbers.
 
 PostgreSQL only, since the rows are made there: ``python -m benchmarks.analytics 10000000`` makes so many in the
-database of BENCHMARK_DATABASE_URL, from 25,000 addresses for 2,000 paths, of both of which a few are most of the traffic. A
-page's numbers are the overview, with the period before, and eight tables.
+database of BENCHMARK_DATABASE_URL, from 25,000 addresses for 2,000 paths, of both of which a few are most of the
+traffic. A page's numbers are the overview, with the period before, and eight tables.
 """
 
 import json
