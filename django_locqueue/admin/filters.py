@@ -19,6 +19,8 @@ BEHIND = "behind"
 TAB = "tab"
 SEARCH = "q"
 
+PERIOD_LABELS = (("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("Last 7 days")))  # of PERIODS
+
 # All that the address of a list may name. Everything else is refused: conditions on arguments would tell what masking
 # hides.
 PERIOD = ("last", "since", "until", "due")
@@ -185,7 +187,7 @@ class PeriodFilter(Offered):
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         if model_admin.current_tab(request).kind.time == "run_after":
             return []
-        return [("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("Last 7 days"))]
+        return list(PERIOD_LABELS)
 
     def choice(self, changelist: Any, gone: dict[str, Any], value: Any, label: Any) -> dict[str, Any]:
         # Where a day is shown unless another time is asked for, all of it has to be asked for.

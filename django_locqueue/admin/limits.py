@@ -8,7 +8,7 @@ from django.contrib.admin.utils import quote, unquote
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -96,12 +96,10 @@ class LimitAdmin(PlainListAdmin):
     # -- changes
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.resume_view)
+        view = self.posted_to(self.resume_view)
         return [re_path(r"^(?P<key>.*)/resume/$", view, name="locqueue_limit_resume"), *super().get_urls()]
 
     def resume_view(self, request: Any, key: str) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
         limit = Limit.objects.filter(pk=unquote(key)).first()
@@ -121,7 +119,7 @@ class LimitAdmin(PlainListAdmin):
             self.message_user(request, _("Limit “%(name)s” goes on.") % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, _("Limit “%(name)s” was not paused.") % {"name": name}, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:locqueue_limit_changelist", current_app=self.admin_site.name))
+        return HttpResponseRedirect(self.list_url())
 
 
 def _is_paused(limit: Any) -> bool:

@@ -154,10 +154,9 @@ class FailedTaskAdmin(TaskAdminBase):
     )
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
         return [
-            path("errors/", view(self.errors_view), name="locqueue_failedtask_errors"),
-            path("tasks/", view(self.tasks_view), name="locqueue_failedtask_tasks"),
+            path("errors/", self.looked_at(self.errors_view), name="locqueue_failedtask_errors"),
+            path("tasks/", self.looked_at(self.tasks_view), name="locqueue_failedtask_tasks"),
             *super().get_urls(),
         ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
@@ -132,12 +132,10 @@ class WorkerAdmin(PlainListAdmin):
     # -- changes
 
     def get_urls(self) -> list[Any]:
-        stop = self.admin_site.admin_view(self.stop_view)
+        stop = self.posted_to(self.stop_view)
         return [path("<int:worker_id>/stop/", stop, name="locqueue_worker_stop"), *super().get_urls()]
 
     def stop_view(self, request: Any, worker_id: int) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
         worker = Worker.objects.filter(pk=worker_id).first()
@@ -151,7 +149,7 @@ class WorkerAdmin(PlainListAdmin):
         else:
             sentence = _("Nothing was changed: worker “%(worker)s” had stopped, or was asked to.")
             self.message_user(request, sentence % said, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:locqueue_worker_changelist", current_app=self.admin_site.name))
+        return HttpResponseRedirect(self.list_url())
 
 
 def _summary(now: Snapshot) -> str:

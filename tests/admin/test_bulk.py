@@ -100,8 +100,7 @@ class TestAsking:
     @pytest.mark.parametrize(
         ("fields", "problem"),
         [
-            ({"start": "at"}, "Give a time to come."),
-            ({"start": "at", "start_at": "2020-01-01T10:00"}, "Give a time to come."),
+            ({"start_at": "2020-01-01T10:00"}, "This time has passed."),
             ({"rate": "0"}, "greater than or equal to 1"),
             ({"rate": "fast"}, "Enter a whole number."),
             ({"reason": "x" * 300}, "at most 200 characters"),
@@ -184,7 +183,7 @@ PEOPLE = [
 
 
 class TestPermissions:
-    @pytest.mark.parametrize(("codenames", "may"), [*PEOPLE, (("bulk_task", "retry_task"), True)])
+    @pytest.mark.parametrize(("codenames", "may"), [*PEOPLE, (("bulk_task", "retry_task", "view_task"), True)])
     def test_asking_takes_the_permission_for_the_change_and_for_many(
         self, codenames: Any, may: bool, root: Client, person: Callable[..., Client], failed: None
     ) -> None:
@@ -194,7 +193,7 @@ class TestPermissions:
         assert client.post(RETRY, {"asked": shown}).status_code == (302 if may else 403)
         assert BulkOperation.objects.exists() == may
 
-    @pytest.mark.parametrize(("codenames", "may"), [*PEOPLE, (("bulk_task", "retry_task"), True)])
+    @pytest.mark.parametrize(("codenames", "may"), [*PEOPLE, (("bulk_task", "retry_task", "view_task"), True)])
     def test_stopping_takes_the_same(
         self, codenames: Any, may: bool, person: Callable[..., Client], operation: BulkOperation
     ) -> None:
