@@ -86,7 +86,7 @@ def chosen(options: Mapping[str, Any]) -> list[str]:
     """Return in words what a change was asked for besides."""
     return [
         _("%(condition)s: %(value)s") % {"condition": CHOSEN.get(key, key), "value": _value(key, value)}
-        for key, value in sorted(options.items())
+        for key, value in options.items()
     ]
 
 

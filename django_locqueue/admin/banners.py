@@ -114,9 +114,7 @@ def _late(found: Snapshot) -> Iterator[Banner]:
 def _paused(request: Any, site: Any, queues: list[Any]) -> Iterator[Banner]:
     for queue in [queue for queue in queues if queue.is_paused][:MOST_OF_A_KIND]:
         url = reverse("admin:locqueue_queue_resume", args=[quote(queue.name)], current_app=site.name)
-        yield Banner(
-            _pause(queue), button=(url, _("Resume")) if may(request, PAUSING) else None, is_quiet=True
-        )
+        yield Banner(_pause(queue), button=(url, _("Resume")) if may(request, PAUSING) else None, is_quiet=True)
 
 
 def _pause(queue: Queue) -> Any:

@@ -240,6 +240,7 @@ class BulkOperationAdmin(PlainListAdmin):
             skipped=grouped(operation.skipped),
             conditions=stored_words(operation.selection),
             options=options_of(operation),
+            most=grouped(operation.most) if operation.most < MOST else "",
             reason=legible.line(masking.mask_text(operation.reason)),
             stop_url=self.url("stop", operation.pk)
             if not operation.is_finished and self.may_stop(request, operation)

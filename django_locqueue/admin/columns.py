@@ -145,8 +145,7 @@ class TaskColumns:
     def wait_column(self, task: Task) -> str:
         if task.started_at is None:
             return "–"
-        ready_at = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-        return moments.span(task.started_at - ready_at)
+        return moments.span(task.started_at - task.ready_at)
 
     @admin.display(description=_("failed"))
     def failed_column(self, task: Task) -> Any:

@@ -100,7 +100,7 @@ class OverviewView:
                 _("Succeeded"),
                 numbers.short(total.succeeded),
                 _("%(rate)s / min") % {"rate": _rate(rate)},
-                self._list("task", state="successful", **({"last": self.period} if self.period != "15m" else {})),
+                self._list("task", tab="succeeded", since=self.history.bars[0].start.isoformat()),
             ),
         ]
 
@@ -123,7 +123,7 @@ class OverviewView:
     def _list(self, page: str, **conditions: str) -> str:
         url = reverse(f"admin:locqueue_{page}_changelist", current_app=self.site.name)
         if self.queue:
-            conditions["queue"] = self.queue
+            conditions.setdefault("queue", self.queue)
         return f"{url}?{urlencode(conditions)}" if conditions else url
 
     # -- charts
@@ -137,7 +137,14 @@ class OverviewView:
     def finished_chart(self) -> Chart:
         titles = {60: _("Finished per minute"), 3600: _("Finished per hour"), 21600: _("Finished per 6 hours")}
         columns = [
-            Column(self._label(bar), bar.succeeded, errors=bar.failed, is_partial=not bar.is_over)
+            Column(
+                self._label(bar),
+                bar.succeeded,
+                errors=bar.failed,
+                is_partial=not bar.is_over,
+                url=self._list("task", tab="succeeded", **self._span(bar)),
+                errors_url=self._list("failedtask", **self._span(bar)),
+            )
             for bar in self.history.bars
         ]
         words = Words(_("succeeded"), _("failed"))
@@ -155,6 +162,10 @@ class OverviewView:
         found = [Moment(self._label(bar), of(bar), is_partial=not bar.is_over) for bar in self.history.bars]
         return line_chart(title, [("p50", whole[0]), ("p95", whole[1])], found, in_words)
 
+    @staticmethod
+    def _span(bar: Bar) -> dict[str, str]:
+        return {"since": bar.start.isoformat(), "until": (bar.start + timedelta(seconds=bar.seconds)).isoformat()}
+
     def _label(self, bar: Bar) -> str:
         start = _local(bar.start)
         return f"{start:%H:%M}" if bar.seconds == 60 else f"{start:%m-%d %H:%M}"
@@ -170,8 +181,10 @@ class OverviewView:
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
                 "ready": capped_text(each.ready + each.limited),
+                "ready_url": self._list("pendingtask", tab="ready", queue=each.name),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
+                "running_url": self._list("runningtask", queue=each.name),
                 "per_minute": _rate(each.per_minute),
                 "wait": "–" if each.wait_p95 is None else in_words(each.wait_p95),
                 "badge": badge(each.state),

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
@@ -22,12 +23,14 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.change_forms import DATETIME, ReasonForm, sent
+from django_locqueue.admin.charts import sparkline
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue, Task
+from django_locqueue.observability.history import each_minute
 from django_locqueue.observability.snapshot import QueueNow, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
@@ -66,7 +69,9 @@ class QueueAdmin(PlainListAdmin):
             known = set(Queue.objects.values_list("name", flat=True))
             rows += [_unserved(name) for name in present if name not in known][: self.list_per_page - len(rows)]
             rows.sort(key=lambda row: row.name)
+        minutes = each_minute([row.name for row in rows], now=timezone.now())
         for row in rows:
+            row.minutes = minutes[row.name]
             row.present = present.get(row.name) or QueueNow.empty(row.name)
             row.limit_text = number_format(limits[row.name], force_grouping=True) if row.name in limits else ""
 
@@ -126,10 +131,13 @@ class QueueAdmin(PlainListAdmin):
         return self._number(queue.present.running, "runningtask", queue=queue.name)
 
     @admin.display(description=gettext_lazy("per minute"))
-    def per_minute_column(self, queue: Any) -> str:
-        """On average of the last 15 minutes."""
+    def per_minute_column(self, queue: Any) -> Any:
+        """On average of the last 15 minutes, beside the minutes of the last hour."""
         rate = queue.present.per_minute
-        return number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
+        text = number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
+        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
+        drawn = sparkline(_("Finished per minute, the last hour"), queue.minutes)
+        return format_html('<a href="{}?{}">{} {}</a>', url, urlencode({"queue": queue.name}), drawn, text)
 
     @admin.display(description=gettext_lazy("p95 wait"), empty_value="–")
     def wait_column(self, queue: Any) -> Any:
@@ -140,8 +148,8 @@ class QueueAdmin(PlainListAdmin):
         return self._number(queue.present.failed_24h, "failedtask", queue=queue.name, last="24h")
 
     @admin.display(description=gettext_lazy("workers"))
-    def workers_column(self, queue: Any) -> str:
-        return number_format(queue.present.workers)
+    def workers_column(self, queue: Any) -> Any:
+        return format_html('<a href="{}">{}</a>', self.list_url("worker"), number_format(queue.present.workers))
 
     def _number(self, count: int, page_name: str, **conditions: str) -> Any:
         """Return a number as a link to what it counts."""

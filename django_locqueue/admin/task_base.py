@@ -1,5 +1,6 @@
 """What the lists of tasks have in common: read-only, in the order of an index, with the changes a person may make."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -109,7 +110,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         """Return what stands above the list."""
         return ""
 
-    def empty_note(self) -> Any:
+    def empty_note(self, tab: Tab) -> Any:
         """Return what is said beside the tab's own words where it has no task."""
         return ""
 
@@ -221,7 +222,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 "enqueue_url": self.enqueue_url(request),
                 "top_line": self.top_line,
                 "footer": self.footer,
-                "empty_note": self.empty_note,
+                "empty_note": partial(self.empty_note, self.current_tab(request)),
                 "empty_name": self.opts.verbose_name,
                 "is_id": bool(as_id(request.GET.get(SEARCH, ""))),
                 "lq": Strip(request, self.admin_site, self.opts.label_lower, refresh=self.current_tab(request).refresh),

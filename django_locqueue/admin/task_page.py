@@ -67,6 +67,20 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             changes=tuple(CHANGES),
             empty=gettext_lazy("No tasks yet."),
         ),
+        Tab(
+            name="succeeded",
+            listing="succeeded",
+            label=gettext_lazy("Succeeded"),
+            changes=("again", "delete"),
+            empty=gettext_lazy("No task has succeeded."),
+        ),
+        Tab(
+            name="cancelled",
+            listing="cancelled",
+            label=gettext_lazy("Cancelled"),
+            changes=("retry", "retry_at", "again", "delete"),
+            empty=gettext_lazy("No task was cancelled."),
+        ),
     )
     list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
     list_display = (
@@ -89,8 +103,9 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
     def footer(self) -> str:
         return stored_note()
 
-    def empty_note(self) -> Any:
-        return _("None was added in the last 24 hours; choose another time above.") if Task.objects.exists() else ""
+    def empty_note(self, tab: Tab) -> Any:
+        is_cut = tab.kind.last and Task.objects.exists()
+        return _("None was added in the last 24 hours; choose another time above.") if is_cut else ""
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         workflow_id = as_id(request.GET.get("workflow", ""))

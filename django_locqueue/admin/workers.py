@@ -60,7 +60,7 @@ class WorkerAdmin(PlainListAdmin):
 
         @admin.display(description="", empty_value="")
         def buttons(worker: Any) -> Any:
-            if worker.stopped_at or worker.stop_requested or worker.stopping:
+            if worker.stopped_at or worker.stop_requested:  # a quiet one, which takes no tasks, lives on
                 return None
             if worker.present is not None and worker.present.state == WorkerState.LOST:
                 return None

@@ -47,9 +47,8 @@ def by_hand(rows: TaskQuerySet) -> TaskQuerySet:
     return rows.exclude(retried_by="")
 
 
-def _failed(rows: TaskQuerySet) -> TaskQuerySet:
-    found: TaskQuerySet = orderings.in_finished_index(rows).filter(state=State.FAILED)
-    return found
+def _ended(state: State) -> Narrowing:
+    return lambda rows: orderings.in_finished_index(rows).filter(state=state)  # type: ignore[no-any-return]
 
 
 def _in_state(state: State) -> Narrowing:
@@ -64,16 +63,18 @@ LISTINGS = {
         Listing("scheduled", TaskQuerySet.scheduled, orderings.SCHEDULED, time="run_after"),
         Listing("blocked", TaskQuerySet.limited, orderings.LIMITED, indexed_by_queue=True),
         Listing("running", TaskQuerySet.running, orderings.RUNNING, time="last_attempted_at"),
+        Listing("succeeded", _ended(State.SUCCESSFUL), orderings.FINISHED, time="finished_at"),
+        Listing("cancelled", _ended(State.CANCELLED), orderings.FINISHED, time="finished_at"),
         Listing(
             "failed",
-            _failed,
+            _ended(State.FAILED),
             orderings.FINISHED,
             narrowed=lambda rows: rows.filter(dismissed=False),
             time="finished_at",
         ),
         Listing(
             "dismissed",
-            _failed,
+            _ended(State.FAILED),
             orderings.FINISHED,
             narrowed=lambda rows: rows.filter(dismissed=True),
             time="finished_at",

@@ -50,6 +50,12 @@ class TestAsking:
         assert "Yes, retry 14 tasks" in body
         assert "If a task is not safe to run twice, do not retry it." in body
 
+    def test_a_cap_can_be_chosen(self, root: Client, failed: None) -> None:
+        body = ask(root, most="5").content.decode()
+        assert BulkOperation.objects.get().most == 5
+        assert "0 of 5+" in body
+        assert re.search(r"At most in all</dt><dd>5<", body)
+
     def test_looking_changes_nothing(self, root: Client, failed: None) -> None:
         root.get(RETRY)
         assert not BulkOperation.objects.exists()
@@ -210,6 +216,11 @@ class TestPermissions:
         body = client.get(list_url("bulkoperation", f"{operation.pk}/change/")).content.decode()
         assert "SMTP is back" in body
         assert "stop/" not in body  # who may not ask for it may not stop it
+
+    def test_a_secret_in_the_reason_is_masked(self, root: Client, operation: BulkOperation) -> None:
+        BulkOperation.objects.update(reason="password=hunter2")
+        for what in ("", f"{operation.pk}/change/"):
+            assert "hunter2" not in root.get(list_url("bulkoperation", what)).content.decode()
 
     def test_a_stranger_is_sent_to_the_login(self, client: Client, operation: BulkOperation) -> None:
         for what in ("", "new/", f"{operation.pk}/change/", f"{operation.pk}/stop/"):
