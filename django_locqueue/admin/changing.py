@@ -36,7 +36,7 @@ class TaskChanging:
     current_tab: Any
     list_per_page: ClassVar[int]
     task_url: Callable[[Task], str]
-    list_url: Callable[[str], str]
+    list_url: Any
 
     def offers(self, request: Any, name: str) -> bool:
         """Whether the change makes sense for what is listed, and the person may make it."""
@@ -108,9 +108,7 @@ class TaskChanging:
             )
         return changed
 
-    def confirmation(
-        self, request: Any, change: Change, form: ReasonForm, ids: list[int], back: str
-    ) -> TemplateResponse:
+    def confirmation(self, request: Any, change: Change, form: ReasonForm, ids: list[int], back: str) -> Any:
         examples = Task.objects.filter(pk__in=ids[:10]).only("id", "task_path", "state", "attempt").order_by("id")
         numbers = {"count": len(ids), "number": len(ids)}
         return self.ask(

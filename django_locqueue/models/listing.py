@@ -48,7 +48,7 @@ def by_hand(rows: TaskQuerySet) -> TaskQuerySet:
 
 
 def _ended(state: State) -> Narrowing:
-    return lambda rows: orderings.in_finished_index(rows).filter(state=state)  # type: ignore[no-any-return]
+    return lambda rows: orderings.in_finished_index(rows).filter(state=state)
 
 
 def _in_state(state: State) -> Narrowing:

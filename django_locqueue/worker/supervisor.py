@@ -28,7 +28,7 @@ from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
 logger = logging.getLogger("django_locqueue.worker")
 
 TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child its table's descriptor and our pid; nobody else sets it
-QUIET = getattr(signal, "SIGUSR1", None)  # Windows has none
+QUIET: int = getattr(signal, "SIGUSR1", 0)  # Windows has none
 LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
