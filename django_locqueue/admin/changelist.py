@@ -130,7 +130,7 @@ class TaskChangeList(ChangeList):
         further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request)
         if len(tabs) + len(further) == 1:
             return []
-        gone = dict.fromkeys((SEARCH, BEHIND, "due", "last", "since", "until"))
+        gone = dict.fromkeys((SEARCH, BEHIND, "state", "due", "last", "since", "until"))
         links: list[dict[str, Any]] = [
             {
                 "label": tab.label,

@@ -257,7 +257,7 @@ class Ranking:
     note: Any = ""
 
 
-SPARK_WIDTH, SPARK_HEIGHT = 120, 20
+SPARK_WIDTH, SPARK_HEIGHT = 90, 20
 
 
 def sparkline(title: Any, values: Sequence[int]) -> Any:

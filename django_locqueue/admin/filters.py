@@ -125,6 +125,8 @@ class StateFilter(Offered):
     parameter_name = "state"
 
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        if model_admin.current_tab(request).listing != "all":
+            return []
         return [(state.value, state.label) for state in State if state is not State.BLOCKED]
 
 

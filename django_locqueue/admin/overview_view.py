@@ -10,7 +10,7 @@ from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from django_locqueue import registry
 from django_locqueue.admin import moments, numbers
@@ -147,7 +147,7 @@ class OverviewView:
             )
             for bar in self.history.bars
         ]
-        words = Words(_("succeeded"), _("failed"))
+        words = Words(_("succeeded"), pgettext("number of tasks", "failed"))
         return bar_chart(titles[self.history.period.bar_seconds], columns, words, colour="ok", is_stacked=True)
 
     @property

@@ -79,25 +79,17 @@ class QueueAdmin(PlainListAdmin):
         columns: tuple[Any, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
-        if bulk_url(request, self.admin_site, "cancel", "ready") is not None:
-
-            @admin.display(description="", empty_value="")
-            def cancel_all(queue: Queue) -> Any:
-                url = bulk_url(request, self.admin_site, "cancel", "ready", queue=queue.name)
-                return format_html('<a href="{}">{}</a>', url, _("Cancel all ready…"))
-
-            columns = (*columns, cancel_all)
-        if not may(request, PERMISSION):
+        may_pause = may(request, PERMISSION)
+        if not may_pause and bulk_url(request, self.admin_site, "cancel", "ready") is None:
             return columns
 
         @admin.display(description="", empty_value="")
         def buttons(queue: Any) -> Any:
             verb, label = ("resume", _("Resume")) if queue.is_paused else ("pause", _("Pause…"))
-            return format_html(
-                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
-                self.change_url(verb, queue.name),
-                label,
-            )
+            shown = '<button type="submit" class="button lq-button" formaction="{}">{}</button> '
+            button = format_html(shown, self.change_url(verb, queue.name), label) if may_pause else ""
+            url = bulk_url(request, self.admin_site, "cancel", "ready", queue=queue.name)
+            return format_html('{}<a href="{}">{}</a>', button, url, _("Cancel all ready…")) if url else button
 
         return (*columns, buttons)
 

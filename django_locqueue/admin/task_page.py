@@ -55,6 +55,15 @@ PAYLOADS = (
     ("result", gettext_lazy("Result"), draw_payload),
     ("metadata", gettext_lazy("Metadata"), draw_payload),
 )
+ENDED_COLUMNS = (
+    "task_column",
+    "queue_column",
+    "worker_column",
+    "finished_column",
+    "wait_column",
+    "ran_for_column",
+    "attempt_column",
+)
 
 
 @page(Task)
@@ -73,6 +82,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             label=gettext_lazy("Succeeded"),
             changes=("again", "delete"),
             empty=gettext_lazy("No task has succeeded."),
+            columns=ENDED_COLUMNS,
         ),
         Tab(
             name="cancelled",
@@ -80,6 +90,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             label=gettext_lazy("Cancelled"),
             changes=("retry", "retry_at", "again", "delete"),
             empty=gettext_lazy("No task was cancelled."),
+            columns=ENDED_COLUMNS,
         ),
     )
     list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
