@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, LogEntry
 from django.http import HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -95,7 +94,7 @@ def enqueue_view(model_admin: Any, request: Any) -> Any:
         task = Task(pk=int(result.id), task_path=form.definition.module_path)
         reason = form.cleaned_data[REASON]
         said = " – ".join(filter(None, (_("Added by hand."), reason)))
-        LogEntry.objects.log_actions(request.user.pk, [task], ADDITION, change_message=said, single_object=True)
+        model_admin.log_addition(request, task, said)
         note(request, "enqueue", target=str(task.pk), reason=reason)
         text = _("“%(name)s” was added to the queue as #%(id)s.") % {"name": legible.line(task.name), "id": task.pk}
         model_admin.message_user(request, text, messages.SUCCESS)

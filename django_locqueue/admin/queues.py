@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -181,7 +180,7 @@ class QueueAdmin(PlainListAdmin):
             warning = _("Running tasks finish. New tasks are accepted and wait.")
             return self.ask(request, question, form, back=self.list_url(), yes=_("Pause"), warning=warning)
         if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
-            self._log(request, queue, _("Paused."))
+            self.log_change(request, queue, _("Paused."))
             note(request, "pause", target=queue.name, reason=form.cleaned_data["reason"])
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
@@ -191,7 +190,7 @@ class QueueAdmin(PlainListAdmin):
     def resume_view(self, request: Any, name: str) -> Any:
         queue = self._asked_for(request, name)
         if get_store().resume(queue.name):
-            self._log(request, queue, _("Resumed."))
+            self.log_change(request, queue, _("Resumed."))
             note(request, "resume", target=queue.name)
             self._say(request, _("Queue “%(queue)s” goes on."), queue)
         else:
@@ -217,9 +216,6 @@ class QueueAdmin(PlainListAdmin):
             more = ngettext("%(count)s running task will finish.", "%(count)s running tasks will finish.", running)
             said += " " + more % {"count": running}
         self.message_user(request, said, level)
-
-    def _log(self, request: Any, queue: Queue, message: str) -> None:
-        LogEntry.objects.log_actions(request.user.pk, [queue], CHANGE, change_message=message, single_object=True)
 
 
 class PauseForm(ReasonForm):

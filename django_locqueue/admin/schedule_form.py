@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.http import HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -150,13 +149,10 @@ def form_view(model_admin: Any, request: Any, schedule: Schedule | None) -> Any:
     is_valid = form.is_bound and form.is_valid()
     if is_valid and "preview" not in request.POST:
         saved = get_store().save_schedule(None if schedule is None else schedule.pk, form.columns())
-        LogEntry.objects.log_actions(
-            request.user.pk,
-            [saved],
-            ADDITION if schedule is None else CHANGE,
-            change_message=_("Added.") if schedule is None else _("Changed."),
-            single_object=True,
-        )
+        if schedule is None:
+            model_admin.log_addition(request, saved, _("Added."))
+        else:
+            model_admin.log_change(request, saved, _("Changed."))
         note(request, "schedule_add" if schedule is None else "schedule_change", target=saved.name)
         text = _("“%(name)s” was saved.") % {"name": legible.line(saved.name)}
         model_admin.message_user(request, text, messages.SUCCESS)
