@@ -113,7 +113,10 @@ class TaskColumns:
 
     @admin.display(description=_("worker"))
     def live_worker_column(self, task: Any) -> Any:
-        name = legible.line(task.worker.name) if task.worker else self.worker_column(task)
+        url = reverse("admin:locqueue_worker_changelist", current_app=self.admin_site.name)
+        name: Any = self.worker_column(task)
+        if task.worker:
+            name = format_html('<a href="{}">{}</a>', url, legible.line(task.worker.name))
         lost = ""
         if task.worker_is_lost:
             words = _("It goes back to the queue soon.")

@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -118,8 +119,17 @@ class WorkerAdmin(PlainListAdmin):
         return moments.time_tag(worker.heartbeat_at)
 
     @admin.display(description=gettext_lazy("done/failed"))
-    def ended_column(self, worker: Worker) -> str:
-        return "/".join(number_format(count, force_grouping=True) for count in (worker.succeeded, worker.failed))
+    def ended_column(self, worker: Worker) -> Any:
+        """As links to those of them that are kept."""
+        counts = ((worker.succeeded, "task", {"tab": "succeeded"}), (worker.failed, "failedtask", {}))
+        return format_html_join(
+            "/",
+            '<a href="{}?{}">{}</a>',
+            (
+                (self.list_url(name), urlencode({**tab, "worker": worker.name}), number_format(n, force_grouping=True))
+                for n, name, tab in counts
+            ),
+        )
 
     @admin.display(description=gettext_lazy("memory"), empty_value="–")
     def memory_column(self, worker: Worker) -> str | None:
