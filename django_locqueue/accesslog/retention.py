@@ -8,6 +8,7 @@ from django.db import router
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.utils import timezone
 
+from django_locqueue.accesslog.analytics.days import of_days
 from django_locqueue.accesslog.analytics.stale import close_hours, countable
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, Location, Loss
@@ -46,8 +47,9 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
         days = access_log.RETENTION_DAYS if dimension == HourlyStat.Dimension.IP else access_log.ROLLUP_RETENTION_DAYS
         kept = kept_since(days, now)
         if kept is not None:
-            old = _rows(HourlyStat).filter(dimension=dimension, hour__lt=kept)
-            deleted["counts"] += _delete(old, "hour", should_stop)
+            for stored in (dimension, of_days(dimension)):
+                old = _rows(HourlyStat).filter(dimension=stored, hour__lt=kept)
+                deleted["counts"] += _delete(old, "hour", should_stop)
     return deleted
 
 

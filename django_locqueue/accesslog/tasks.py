@@ -7,7 +7,7 @@ from django.db import router, transaction
 
 from django_locqueue import task
 from django_locqueue.accesslog.analytics.stale import mark_stale
-from django_locqueue.accesslog.analytics.tasks import count_hours
+from django_locqueue.accesslog.analytics.tasks import add_up_days, count_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.housekeeping import forget_users, prune_access_log
 from django_locqueue.accesslog.locating import locate, refresh_locations, request_locating
@@ -16,7 +16,15 @@ from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.storage import insert_hits
 
 # This module is where a worker finds the tasks of an app.
-__all__ = ["count_hours", "forget_users", "locate", "prune_access_log", "record_hits", "refresh_locations"]
+__all__ = [
+    "add_up_days",
+    "count_hours",
+    "forget_users",
+    "locate",
+    "prune_access_log",
+    "record_hits",
+    "refresh_locations",
+]
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +16,7 @@ from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible, masking
 from django_locqueue.store.bulk import SOURCE
@@ -59,7 +59,7 @@ class PeriodFilter(admin.SimpleListFilter):
     def queryset(self, request: Any, queryset: Any) -> Any:
         if self.value() not in PERIODS:
             return queryset
-        return newest(queryset).filter(time__gte=timezone.now() - PERIODS[str(self.value())])
+        return newest(queryset).filter(time__gte=DatabaseNow() - PERIODS[str(self.value())])
 
 
 @page(Activity)

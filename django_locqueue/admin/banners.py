@@ -56,6 +56,9 @@ def banners(request: Any, site: Any, found: Snapshot, queues: list[Any]) -> Iter
         yield from _unknown(site, found)
         yield from _late(found)
     yield from _paused(request, site, queues)
+    if found.late_seconds:
+        said = {"span": moments.span(timedelta(seconds=found.late_seconds))}
+        yield Banner(_("The database is slow: the numbers on this page are %(span)s old.") % said)
     if abs(found.clock_seconds) > CLOCK_SECONDS:
         seconds = round(abs(found.clock_seconds))
         text = ngettext(
@@ -79,7 +82,7 @@ def _unserved(found: Snapshot) -> Iterator[Banner]:
         name = legible.line(queue.name)
         yield Banner(
             text % {"queue": name, "count": capped_text(waiting)},
-            command=f"python manage.py runqueue --queues {shlex.quote(name)}",
+            command=f"python manage.py runqueue --queue {shlex.quote(name)}",
         )
 
 

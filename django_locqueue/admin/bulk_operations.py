@@ -30,10 +30,10 @@ from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of, stored_words
-from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible, masking
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store import get_store
 from django_locqueue.store.bulk import MOST
 from django_locqueue.verbs import BULK_PERMISSION, VERBS

@@ -1,16 +1,16 @@
 """Failed tasks by kind of error, and by task: what broke, how often, since when, and everything of one kind at once."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.core.paginator import InvalidPage
 from django.http import HttpResponseRedirect
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_locqueue import registry
+from django_locqueue import conf, registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
@@ -20,10 +20,12 @@ from django_locqueue.models import ErrorGroup
 from django_locqueue.observability.history import Failures, failures
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
+from django_locqueue.statement_limit import TooSlow, statement_limit
+from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 GROUPS_PER_PAGE = 25
-MOST_COUNTED = 100  # open tasks of one kind: each is looked at, whether it was dismissed
+MOST_COUNTED = 100  # open tasks of one kind
 MOST_READ = 10_000  # failed tasks that are grouped by task
 
 
@@ -64,9 +66,10 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
     found = Selection("failed").rows().only("task_path", "finished_at")[: MOST_READ + 1]
     counts: Counter[str] = Counter()
     last: dict[str, Any] = {}
-    for task in found:  # the latest first
-        counts[task.task_path] += 1
-        last.setdefault(task.task_path, task.finished_at)
+    with suppress(TooSlow), statement_limit(found.db, conf.admin.STATEMENT_SECONDS):
+        for task in found:  # the latest first
+            counts[task.task_path] += 1
+            last.setdefault(task.task_path, task.finished_at)
     rows = [
         {
             "task": _task_name(path),
@@ -83,17 +86,19 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
 
 
 def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]:
-    """Return a line for each group, with two statements for all of them."""
-    now = timezone.now()
-    open_tasks = capped_counts(
-        {group.pk: Selection("failed", group=group.pk).rows() for group in groups}, cap=MOST_COUNTED
-    )
+    """Return a line for each group, with three statements for all of them."""
+    store = get_store()
+    now = store.now()
+    rows = {group.pk: Selection("failed", group=group.pk).rows() for group in groups}
+    open_tasks: dict[str, int] = {}
+    with suppress(TooSlow), statement_limit(store.alias, conf.admin.STATEMENT_SECONDS):
+        open_tasks = capped_counts(rows, cap=MOST_COUNTED)
     counted = failures([group.pk for group in groups], now=now)
-    return [_row(model_admin, request, group, open_tasks[group.pk], counted[group.pk], now) for group in groups]
+    return [_row(model_admin, request, group, open_tasks.get(group.pk), counted[group.pk], now) for group in groups]
 
 
-def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failures, now: Any) -> ErrorRow:
-    tasks = capped_text(found, MOST_COUNTED)
+def _row(model_admin: Any, request: Any, group: Any, found: int | None, counted: Failures, now: Any) -> ErrorRow:
+    tasks = "?" if found is None else capped_text(found, MOST_COUNTED)
     return ErrorRow(
         error=error_line(group.error_class, group.message),
         mark=_mark(group, now),
@@ -104,7 +109,7 @@ def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failur
         last_seen=moments.time_tag(group.last_seen, now),
         affects=_task_name(group.task_path),
         url=_list_url(model_admin, group=group.pk),
-        buttons=_buttons(model_admin, request, tasks, group=group.pk) if found else [],
+        buttons=_buttons(model_admin, request, tasks, group=group.pk) if found != 0 else [],
     )
 
 

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from django_locqueue import registry
-from django_locqueue.admin.strip import queue_rows
 from django_locqueue.models import ErrorGroup, State, Worker
+from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import ALL_TIME
 
@@ -83,7 +83,7 @@ class QueueFilter(Offered):
     parameter_name = "queue"
 
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(queue.name, legible.line(queue.name)) for queue in queue_rows(request)]
+        return [(queue.name, legible.line(queue.name)) for queue in snapshot().queues]
 
 
 class TaskFilter(Offered):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
@@ -99,7 +99,7 @@ class LimitAdmin(PlainListAdmin):
     def resume_view(self, request: Any, key: str) -> Any:
         if not may(request, PERMISSION):
             raise PermissionDenied
-        limit = Limit.objects.filter(pk=unquote(key)).first()
+        limit = Limit.objects.filter(pk=self.key_in(key)).first()
         if limit is None:
             raise Http404
         name = Limit.name_of(limit.key)

@@ -1,30 +1,32 @@
 """What the overview shows of one period, and of one queue or of all."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from django_locqueue import registry
+from django_locqueue import conf, registry
 from django_locqueue.admin import moments, numbers
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.charts import Chart, Column, LineChart, Moment, Words, bar_chart, line_chart
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.facts import kept_days
+from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
 from django_locqueue.observability.frequent_errors import frequent_errors
-from django_locqueue.observability.history import Bar, History, Numbers, history
+from django_locqueue.observability.history import Bar, History, Numbers, shared_history
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
 
 MOST_ERRORS, MOST_SLOW, MOST_RECENT, MOST_QUEUES = 5, 5, 5, 20
@@ -56,7 +58,7 @@ class OverviewView:
 
     @cached_property
     def history(self) -> History:
-        return history(self.period, self.queue, now=self.now.at)
+        return shared_history(self.period, self.queue, now=self.now.at)
 
     @cached_property
     def is_new(self) -> bool:
@@ -167,7 +169,7 @@ class OverviewView:
         return {"since": bar.start.isoformat(), "until": (bar.start + timedelta(seconds=bar.seconds)).isoformat()}
 
     def _label(self, bar: Bar) -> str:
-        start = _local(bar.start)
+        start = local(bar.start)
         return f"{start:%H:%M}" if bar.seconds == 60 else f"{start:%m-%d %H:%M}"
 
     # -- tables
@@ -180,7 +182,7 @@ class OverviewView:
             {
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
-                "ready": capped_text(each.ready + each.limited),
+                "ready": capped_text(each.ready),
                 "ready_url": self._list("pendingtask", tab="ready", queue=each.name),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
@@ -241,10 +243,10 @@ class OverviewView:
     def recent(self) -> list[Any]:
         """The tasks that failed last. Those of one queue are looked for among the last only: no index knows them."""
         columns = ("id", "task_path", "queue_name", "error_class", "error_message", "finished_at")
-        rows = Selection("failed").rows().only(*columns)
-        if not self.queue:
-            return list(rows[:MOST_RECENT])
-        return [task for task in rows[:LOOKED_AT] if task.queue_name == self.queue][:MOST_RECENT]
+        rows = Selection("failed").rows().only(*columns)[: LOOKED_AT if self.queue else MOST_RECENT]
+        with suppress(TooSlow), statement_limit(rows.db, conf.admin.STATEMENT_SECONDS):
+            return [task for task in rows if self.queue in ("", task.queue_name)][:MOST_RECENT]
+        return []
 
     @property
     def recent_rows(self) -> list[dict[str, Any]]:
@@ -279,10 +281,6 @@ def task_name(path: str) -> str:
 
 def _rate(rate: float) -> str:
     return str(number_format(round(rate, 1), 1 if 0 < rate < 9.95 else 0, force_grouping=True))
-
-
-def _local(moment: datetime) -> datetime:
-    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
 
 
 def _days(days: float | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
@@ -48,6 +48,7 @@ class QueueAdmin(PlainListAdmin):
         "state_column",
         "ready_column",
         "oldest_column",
+        "blocked_column",
         "scheduled_column",
         "running_column",
         "per_minute_column",
@@ -106,12 +107,15 @@ class QueueAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("ready"))
     def ready_column(self, queue: Any) -> Any:
-        waiting = queue.present.ready + queue.present.limited
-        return self._number(waiting, "pendingtask", tab="ready", queue=queue.name)
+        return self._number(queue.present.ready, "pendingtask", tab="ready", queue=queue.name)
 
     @admin.display(description=gettext_lazy("oldest"), empty_value="–")
     def oldest_column(self, queue: Any) -> Any:
         return _seconds(queue.present.oldest_ready_seconds)
+
+    @admin.display(description=gettext_lazy("blocked"))
+    def blocked_column(self, queue: Any) -> Any:
+        return self._number(queue.present.limited, "pendingtask", tab="blocked", queue=queue.name)
 
     @admin.display(description=gettext_lazy("scheduled"))
     def scheduled_column(self, queue: Any) -> Any:
@@ -200,7 +204,7 @@ class QueueAdmin(PlainListAdmin):
     def _asked_for(self, request: Any, name: str) -> Any:
         if not may(request, PERMISSION):
             raise PermissionDenied
-        name = unquote(name)
+        name = self.key_in(name)
         queue = Queue.objects.filter(pk=name).first()
         if queue is None and any(name == each.name for each in snapshot(fresh=True).queues):
             queue = _unserved(name)

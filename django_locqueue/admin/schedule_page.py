@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call
+from django_locqueue.clock import instant
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.policies import legible
-from django_locqueue.scheduler.instants import instant
 from django_locqueue.scheduler.rule import rule_of, zone_of
 from django_locqueue.scheduler.slots import next_slots
 from django_locqueue.scheduler.words import words

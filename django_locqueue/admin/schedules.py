@@ -183,7 +183,7 @@ class ScheduleAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("when"))
     def when_column(self, schedule: Schedule) -> Any:
-        rule = f"{schedule.cron} · {schedule.timezone}" if schedule.cron else ""
+        rule = f"{schedule.timezone} · {schedule.cron}" if schedule.cron else ""
         return format_html(
             '{}<div class="lq-line">{}</div>', legible.line(words(schedule.cron, schedule.every)), legible.line(rule)
         )

@@ -29,6 +29,7 @@ from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
+from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 EXPORT = "locqueue.export_data"
@@ -96,7 +97,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         query = request.GET.dict()
         if as_id(query.get(SEARCH, "")):
             query.pop(SEARCH)  # which leads to the task itself
-        return Selection.from_query(query, listing=self.current_tab(request).listing)
+        return Selection.from_query(query, listing=self.current_tab(request).listing, now=get_store().now)
 
     def further_tabs(self, request: Any) -> list[dict[str, Any]]:
         """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``."""

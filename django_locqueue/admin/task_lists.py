@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Left
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -27,6 +26,7 @@ from django_locqueue.admin.filters import (
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import (
     ErrorGroup,
     FailedTask,
@@ -241,7 +241,7 @@ class RetriedTaskAdmin(TaskAdminBase):
 
     def top_line(self) -> Any:
         """Return how much was tried again in the last hour, and what became of the latest that were."""
-        since = timezone.now() - timedelta(hours=1)
+        since = DatabaseNow() - timedelta(hours=1)
         counted = TaskStat.objects.filter(seconds=TaskStat.MINUTE, start__gte=since).aggregate(retries=Sum("retried"))
         if not counted["retries"]:
             return ""

@@ -27,6 +27,7 @@ from django_locqueue.admin.live import live
 from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
 from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
+from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_worker
 from django_locqueue.admin.timeline import timeline_of
@@ -169,12 +170,12 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         gone = is_gone(task)
         attempts = attempts_of(task, shown=request.GET.get("attempts", ""))
         is_live = task.state == State.RUNNING
+        # A page that a form has asked for cannot be asked for again by a script.
+        strip = Strip(request, site, f"locqueue.{list_name}", refresh=5 if is_live and not is_bare else None)
         return self.respond(
             request,
             "admin/locqueue/task_page.html",
-            current=f"locqueue.{list_name}",
-            # A page that a form has asked for cannot be asked for again by a script.
-            refresh=5 if is_live and not is_bare else None,
+            lq=strip,
             title=f"{legible.line(task.name)} #{task.pk}",
             list_url=self.list_url(list_name),
             list_name=list_model._meta.verbose_name_plural,
@@ -198,7 +199,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             show_url=self.show_url(request, task),
             progress=progress_bar(task),
             facts=[
-                *facts_of(task),
+                *facts_of(task, strip.now),
                 *self.schedule_of(task),
                 *self.place_of(task),
                 *related_facts(task, site.name),

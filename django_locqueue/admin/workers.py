@@ -121,7 +121,7 @@ class WorkerAdmin(PlainListAdmin):
     @admin.display(description=gettext_lazy("done/failed"))
     def ended_column(self, worker: Worker) -> Any:
         """As links to those of them that are kept."""
-        counts = ((worker.succeeded, "task", {"tab": "succeeded"}), (worker.failed, "failedtask", {}))
+        counts: Any = ((worker.succeeded, "task", {"tab": "succeeded"}), (worker.failed, "failedtask", {}))
         return format_html_join(
             "/",
             '<a href="{}?{}">{}</a>',

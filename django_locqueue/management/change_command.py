@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -205,16 +204,10 @@ class ChangeCommand(QueueCommand):
         if options["dry_run"]:
             self.stdout.write("Nothing was changed: this was a dry run.")
             return False
-        if not can_ask():
-            raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
-        if input(f"{what}? [y/N] ").strip().lower() in ("y", "yes"):
+        if self.is_confirmed(what):
             return True
         self.stdout.write("Nothing was changed.")
         return False
-
-
-def can_ask() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def tasks_named(ids: Sequence[int]) -> str:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.observability.task_json import iso, task_json
 from django_locqueue.policies import legible, masking, payload
@@ -23,12 +21,6 @@ def moment_of(task: Task) -> datetime | None:
     waiting: datetime | None = task.last_attempted_at if task.state == State.RUNNING else task.run_after
     ended: datetime | None = task.finished_at
     return ended if task.is_finished else waiting
-
-
-def local(moment: datetime | None) -> str:
-    if moment is None:
-        return ""
-    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M:%S}"
 
 
 def all_facts(task: Task) -> dict[str, Any]:

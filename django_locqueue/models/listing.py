@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.utils import timezone
-
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import orderings
 from django_locqueue.models.task import State, TaskQuerySet
 
@@ -28,6 +27,7 @@ class Listing:
     ordering: tuple[str, ...]
     narrowed: Narrowing | None = None
     indexed_by_queue: bool = False
+    indexed_by_error: bool = False  # by its kind
     time: str = "enqueued_at"
     last: str = ""
 
@@ -38,7 +38,7 @@ class Listing:
 
 def overdue(rows: TaskQuerySet) -> TaskQuerySet:
     """Ready for longer than ``OVERDUE_AFTER``."""
-    moment = timezone.now() - OVERDUE_AFTER
+    moment = DatabaseNow() - OVERDUE_AFTER
     return rows.filter(run_after__lte=moment, enqueued_at__lte=moment)
 
 
@@ -67,9 +67,9 @@ LISTINGS = {
         Listing("cancelled", _ended(State.CANCELLED), orderings.FINISHED, time="finished_at"),
         Listing(
             "failed",
-            _ended(State.FAILED),
+            orderings.in_open_index,
             orderings.FINISHED,
-            narrowed=lambda rows: rows.filter(dismissed=False),
+            indexed_by_error=True,
             time="finished_at",
         ),
         Listing(

@@ -86,7 +86,7 @@ class LineReading(QueueKeeping):
     def limited_queues(self, *, now: datetime | None = None) -> list[str]:
         """Return the queues that have lines and are not paused, as the database sorts them."""
         paused, params = self.paused_sql(now)
-        return [name for (name,) in self.fetch(_QUEUES.format(paused=paused), params)]
+        return [name for (name,) in self.fetch_recursive(_QUEUES.format(paused=paused), params)]
 
     def queues_behind(
         self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str], now: datetime | None

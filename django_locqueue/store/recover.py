@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
-from django_locqueue.models import FINISHED, State, Task, TaskAttempt, UniqueItem, Worker, turn, turn_of
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
 from django_locqueue.models.attempt import TASK_INDEX
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
@@ -339,12 +339,8 @@ class Recovering(FreeingItems, Stepping):
             return 0
         self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
-        UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        self._delete_items(list(self._items.filter(task_id__in=ids).values_list("lock", flat=True)))
         return self._delete_by(Task, "id", ids, "PRIMARY")
-
-    def _delete_by(self, model: type[Model], column: str, ids: Sequence[Any], index: str) -> int:
-        """Delete the rows whose column is among the ids. ``index``: of the column."""
-        return model._default_manager.using(self.alias).filter(**{f"{column}__in": ids})._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
         """Lock the rows that nobody else holds; another worker takes the rest."""

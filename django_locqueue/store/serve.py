@@ -138,7 +138,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def look(self, *, now: datetime | None = None) -> Look:
         """Return the head of each queue that has ready tasks and is not paused, and whether any task is limited."""
         paused, params = self.paused_sql(now)
-        *rows, (_, _, limited) = self.fetch(_HEADS.format(paused=paused), params)
+        *rows, (_, _, limited) = self.fetch_recursive(_HEADS.format(paused=paused), params)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
         heads = [
             Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))

@@ -168,7 +168,8 @@ class Supervisor:
         left_by_itself = code >= 0 and not child.table.pulse and not child.table.running()
         retired = code == 0 and child.table.retiring == REPLACED
         dismissed = child.table.retiring == DISMISSED
-        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
+        begun = child.table.begun()
+        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, begun, code))
         if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
             told = len(self.received) == 1 and -code in self.received
@@ -180,7 +181,8 @@ class Supervisor:
             child.start_at = time.monotonic()
             logger.info("A worker process has left; another takes its place.")
             return 0
-        young = time.monotonic() - child.began < YOUNG_SECONDS
+        # What a task may have done is charged to it, and so has an end: the others need not wait for a child in vain.
+        young = not begun and time.monotonic() - child.began < YOUNG_SECONDS
         child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
         pause = min(child.pause, DRAIN_PAUSE_SECONDS) if self.drain else child.pause
         child.start_at = time.monotonic() + pause

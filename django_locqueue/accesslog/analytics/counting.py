@@ -8,6 +8,7 @@ from django.db import router, transaction
 from django.db.models import Case, CharField, F, Max, Q, QuerySet, Sum, Value, When
 
 from django_locqueue.accesslog.analytics import places, sketch, tally
+from django_locqueue.accesslog.analytics.days import day_of, forget_day
 from django_locqueue.accesslog.analytics.exact import Exact, ExactAddress
 from django_locqueue.accesslog.analytics.histogram import ClassOf
 from django_locqueue.accesslog.analytics.keys import REST
@@ -76,6 +77,7 @@ def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection
         if counted.filter(dimension=Dimension.ALL, closed=True).exists():
             return False
         counted.delete()
+        forget_day(day_of(hour))
         stats.bulk_create(rows, batch_size=1000)
     return True
 

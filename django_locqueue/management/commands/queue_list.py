@@ -8,7 +8,8 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.selecting import add_filter, no_match, selection_of
-from django_locqueue.management.task_facts import WIDE, local, moment_of, state_of
+from django_locqueue.management.task_facts import WIDE, moment_of, state_of
+from django_locqueue.management.times import shown
 from django_locqueue.models import State
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.observability.task_json import task_json
@@ -64,7 +65,7 @@ class Command(QueueCommand):
                 task.name,
                 state_of(task),
                 task.queue_name,
-                local(moment_of(task)),
+                shown(moment_of(task)),
                 f"{task.attempt}/{task.max_attempts}",
                 ": ".join(filter(None, (task.error_class.rpartition(".")[2], task_json(task, ())["message"])))[:80],
             )
