@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from django_locqueue import clock
 from django_locqueue.models import ErrorCount, ErrorGroup, Queue, Task, TaskStat, Worker
+from django_locqueue.observability.history import shared_history
 from django_locqueue.observability.snapshot import snapshot
 from tests.admin.conftest import list_url, task_url
 
@@ -178,9 +179,13 @@ def test_it_takes_as_many_queries_however_much_there_is(
         make_task("failed", task_path=f"shop.tasks.t{number}")
         put_stat(f"q{number}", task_path=f"shop.tasks.t{number}", succeeded=1, run_3=1)
         ErrorGroup.objects.create(fingerprint=f"{number:040}", error_class="builtins.OSError", last_seen=timezone.now())
+    with CaptureQueriesContext(connection) as shared:
+        body_of(root)
+    shared_history.cache_clear()
     with CaptureQueriesContext(connection) as many:
         body_of(root)
     assert len(many) == len(few) <= 8
+    assert len(shared) == len(few) - 2  # one open tab more
 
 
 class TestJson:
