@@ -14,6 +14,7 @@ from django_locqueue.admin import moments
 from django_locqueue.admin.limits import why_it_waits
 from django_locqueue.models import State
 from django_locqueue.models.task import worker_names
+from django_locqueue.observability.snapshot import QueueState, Snapshot
 from django_locqueue.policies import legible, masking
 from django_locqueue.policies.terms import USUAL, Terms, load_terms
 
@@ -24,12 +25,14 @@ Fact = tuple[str, Any]
 others: list[Callable[[HttpRequest, Any, Any], Iterable[Fact]]] = []
 
 
-def facts_of(task: Any) -> list[Fact]:
+def facts_of(task: Any, now: Snapshot) -> list[Fact]:
     """Return labels and values, without those that say nothing about this task."""
     found: list[Fact] = [(_("Added"), _moment(task.enqueued_at))]
     if task.state == State.SCHEDULED:
         found.append((_("Next try") if task.is_retrying else _("Runs"), _moment(task.run_after)))
     if task.state == State.BLOCKED and (why := why_it_waits(task)):
+        found.append((_("Waits because"), why))
+    if task.state in (State.READY, State.BLOCKED) and (why := _why_its_queue_waits(task.queue_name, now)):
         found.append((_("Waits because"), why))
     if (present := registry.present_path(task.task_path)) != task.task_path:
         found.append((_("Runs as"), legible.line(present)))
@@ -38,8 +41,7 @@ def facts_of(task: Any) -> list[Fact]:
     if seconds := _expires(task):
         found.append((_("Expires"), _("if it has not started %(span)s after it could") % {"span": seconds}))
     if task.started_at:
-        ready_from = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-        found.append((_("Waited"), moments.span(task.started_at - ready_from)))
+        found.append((_("Waited"), moments.span(task.started_at - task.ready_at)))
         found.append((_("Started"), _moment(task.started_at)))
     if task.attempt > 1 and task.last_attempted_at:
         found.append((_("Last attempt"), _moment(task.last_attempted_at)))
@@ -66,6 +68,13 @@ def facts_of(task: Any) -> list[Fact]:
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
     return found
+
+
+def _why_its_queue_waits(queue_name: str, now: Snapshot) -> str:
+    state = next((each.state for each in now.queues if each.name == queue_name), None)
+    if state == QueueState.PAUSED:
+        return _("Its queue is paused.")
+    return _("No worker serves its queue.") if state == QueueState.NO_WORKER else ""
 
 
 def kept_days(backend_alias: str, state: str) -> float | None:

@@ -3,7 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
+from django.http import Http404
 from django.urls import path
 
 from django_locqueue.admin.live import live
@@ -52,6 +54,14 @@ class PlainListAdmin(ReadOnly, PageMixin, ModelAdminBase):
 
     def get_changelist(self, request: Any, **kwargs: Any) -> type[PlainChangeList]:
         return PlainChangeList
+
+    @staticmethod
+    def key_in(address: str) -> str:
+        """Return the key that stands in an address. Raises Http404 for one that no row can have."""
+        key = unquote(address)
+        if "\x00" in key:  # PostgreSQL would refuse to look for it
+            raise Http404
+        return key
 
     def complete(self, rows: list[Any]) -> None:
         """Add to all the rows of a page what one statement finds for all of them."""

@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from django.utils import timezone
-
 from django_locqueue.management import table
+from django_locqueue.management.times import shown
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapshot, WorkerNow, WorkerState
 from django_locqueue.observability.stats import capped_text
 
 QUEUE_HEADS = (
-    *("QUEUE", "STATE", "READY", "OLDEST", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H", "PER MIN", "P95 WAIT"),
-    *("WORKERS", ""),
+    *("QUEUE", "STATE", "READY", "OLDEST", "BLOCKED", "SCHEDULED", "RUNNING", "RETRYING", "FAILED 24H"),
+    *("PER MIN", "P95 WAIT", "WORKERS", ""),
 )
 WORKER_HEADS = ("WORKER", "STATE", "BUSY", "QUEUES", "RUNNING", "HEARTBEAT")
 NAME_PLACES = 40
@@ -48,12 +47,12 @@ class StatusText:
             remark = "<- nobody listens"
         elif queue.state == QueueState.PAUSED:
             by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
-            remark = f"<- paused{by}" + (f" until {local(queue.paused_until)}" if queue.paused_until else "")
-        counts = (queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
+            remark = f"<- paused{by}" + (f" until {shown(queue.paused_until)}" if queue.paused_until else "")
+        counts = (queue.limited, queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
         return [
             _cut(safe(queue.name), NAME_PLACES, self.cut),
             queue.state.value,
-            capped_text(queue.ready + queue.limited),
+            capped_text(queue.ready),
             self._duration(queue.oldest_ready_seconds),
             *map(capped_text, counts),
             f"{queue.per_minute:,.0f}" if queue.per_minute >= 10 or not queue.per_minute else f"{queue.per_minute:.1f}",
@@ -80,11 +79,11 @@ class StatusText:
         return self.nothing if seconds is None else duration(seconds)
 
 
-def with_time(text: str, shown: str, moment: datetime, body: Sequence[str]) -> str:
-    """Return a line that ends with the time above the last column. ``shown``: the text without its colours."""
+def with_time(text: str, plain: str, moment: datetime, body: Sequence[str]) -> str:
+    """Return a line that ends with the time above the last column. ``plain``: the text without its colours."""
     end = max((table.width(line) for line in body), default=0)
-    time = local(moment)
-    return text + " " * max(2, end - table.width(shown) - len(time)) + time
+    time = shown(moment)
+    return text + " " * max(2, end - table.width(plain) - len(time)) + time
 
 
 def _cut(text: str, places: int, mark: str) -> str:
@@ -97,10 +96,6 @@ def _cut(text: str, places: int, mark: str) -> str:
             break
         kept += character
     return kept + mark
-
-
-def local(moment: datetime) -> str:
-    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _short(seconds: float) -> str:

@@ -184,9 +184,7 @@ class Executor:
                 reported=self.reported,
             )
             args = [context, *args]
-        if (
-            execution.start_by is not None and (late := missed(execution)) is not None
-        ):  # hooks may have taken their time
+        if execution.start_by is not None and (late := missed(execution)) is not None:  # by now: hooks take time
             return late
         return BoundCall(plan, args, kwargs, hooked)
 

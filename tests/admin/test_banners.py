@@ -39,7 +39,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def test_a_queue_that_nobody_serves_says_what_to_type(root: Client, worker: Worker, make_task: Any) -> None:
     make_task("ready", queue_name="mail")
-    said = "Queue “mail” has 1 task, but no worker listens to it. Start one: python manage.py runqueue --queues mail"
+    said = "Queue “mail” has 1 task, but no worker listens to it. Start one: python manage.py runqueue --queue mail"
     assert said in banners_of(root)
 
 
@@ -69,6 +69,14 @@ def test_clocks_that_differ_are_told(root: Client, worker: Worker, seen: Callabl
     seen(clock_seconds=-41.2)
     [said] = banners_of(root)
     assert said == "The database clock and this server differ by 41 seconds. Times shown here may be wrong."
+
+
+def test_numbers_that_could_not_be_read_anew_are_told_to_be_old(
+    root: Client, worker: Worker, seen: Callable[..., None]
+) -> None:
+    seen(late_seconds=180.0)
+    [said] = banners_of(root)
+    assert said.replace("\xa0", " ") == "The database is slow: the numbers on this page are 3 minutes old."
 
 
 def test_migrations_that_are_missing_come_first(root: Client, worker: Worker, seen: Callable[..., None]) -> None:
@@ -116,4 +124,4 @@ def test_hostile_names_stay_text(root: Client, worker: Worker, make_task: Any) -
     body = root.get(list_url("queue")).content.decode()
     assert "<b>;rm" not in body
     assert "\u202e" not in body
-    assert "runqueue --queues &#x27;&lt;b&gt;;rm -rf\\u202e&#x27;" in body
+    assert "runqueue --queue &#x27;&lt;b&gt;;rm -rf\\u202e&#x27;" in body

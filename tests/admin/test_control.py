@@ -53,7 +53,7 @@ def test_what_asks_also_asks_why(name: str, root: Client, make_task: Make) -> No
 def test_a_task_that_has_ended_runs_again_as_another_after_a_question(
     state: str, root: Client, make_task: Make
 ) -> None:
-    task = make_task(state, task_path="tests.tasks.add", return_value=1)
+    task = make_task(state, task_path="tests.tasks.add", args_kwargs={"args": [1, 2], "kwargs": {}}, return_value=1)
     assert "Run 1 task again?" in root.post(task_url(task, "again")).content.decode()
     assert Task.objects.count() == 1
     root.post(task_url(task, "again"), {"confirmed": "yes"})
@@ -180,3 +180,15 @@ def test_what_runs_is_kept_as_it_is_now_and_nothing_else(root: Client, make_task
     for url in (list_url("failedtask"), list_url("task")):  # where rows are ticked
         assert 'data-lq-refresh="0"' in page(root, url)
     assert "data-lq-refresh" not in page(root, task_url(ended))
+
+
+def test_a_queue_that_no_worker_has_served_is_offered_as_a_filter(root: Client, make_task: Make) -> None:
+    make_task("ready", queue_name="mial")
+    assert "?queue=mial" in page(root, list_url("pendingtask"))
+
+
+def test_what_waits_under_a_limit_is_not_counted_as_ready(root: Client, make_task: Make) -> None:
+    make_task("blocked", queue_name="mail", limit_key="c:shop")
+    body = page(root, list_url("queue"))
+    assert "tab=blocked&amp;queue=mail" in body
+    assert "tab=ready&amp;queue=mail" not in body

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.admin.tracebacks import draw_traceback
+from django_locqueue.admin.attempts import draw_traceback
 from django_locqueue.exceptions import TaskTimeout, UnknownTask
-from django_locqueue.models import Activity, ErrorGroup, Task, TaskAttempt, Worker
+from django_locqueue.models import Activity, ErrorGroup, Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import class_path
 from tests import tasks
 from tests.admin.conftest import list_url, task_url
@@ -256,3 +256,16 @@ def test_a_running_task_whose_worker_is_silent_says_so(root: Client, make_task: 
     assert "Worker lost" not in body_of(root, task)
     Worker.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
     assert "Worker lost" in body_of(root, task)
+
+
+def test_a_task_that_its_queue_holds_up_says_so(root: Client, make_task: Any, worker: Worker) -> None:
+    Queue.objects.create(name="default", paused_at=timezone.now())
+    assert "Its queue is paused." in body_of(root, make_task("ready"))
+    assert "No worker serves its queue." in body_of(root, make_task("ready", queue_name="mial"))
+
+
+def test_a_step_on_another_day_has_its_date(root: Client, make_task: Any) -> None:
+    day = timezone.localtime().replace(hour=12, minute=0, second=0, microsecond=0)
+    body = body_of(root, make_task("scheduled", enqueued_at=day, run_after=day + timedelta(days=2)))
+    assert f">{day + timedelta(days=2):%m-%d} 12:00:00</time>" in body
+    assert ">12:00:00</time>" in body

@@ -188,3 +188,13 @@ def test_thousands_of_attempts_are_shown_in_parts(root: Client, make_task: Calla
     assert "w-195!" in further
     assert "w-146!" in further
     assert "w-145!" not in further
+
+
+@pytest.mark.parametrize("url", ["queue/_00/resume/", "queue/_00/pause/", "limit/_00/resume/"])
+def test_no_address_asks_postgresql_for_a_nul(url: str, root: Client) -> None:
+    assert root.post(f"/admin/locqueue/{url}").status_code == 404
+
+
+@pytest.mark.parametrize("what", ["change", "history", "delete"])
+def test_nor_does_one_of_the_access_log(what: str, root: Client) -> None:
+    assert root.get(f"/admin/locqueue_accesslog/location/_00/{what}/").status_code in (302, 404)

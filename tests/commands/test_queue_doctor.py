@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from django_locqueue.management.doctor import mysql, postgresql
-from django_locqueue.models import Worker
+from django_locqueue.models import Queue, Worker
 from tests.store.rows import put
 
 
@@ -138,6 +138,12 @@ class TestWorkers:
         self.live(now, "a", version="1.0", code_version="a1b2c3d")
         self.live(now, "b", version="1.0", code_version="f00ba12")
         assert problems(typed) == (1, {"versions of your code": "workers run 2: a1b2c3d, f00ba12"})
+
+    def test_queues_in_which_tasks_wait_that_nobody_takes(self, now, typed):
+        put("ready", queue_name="mail")
+        assert problems(typed) == (1, {"queues": "mail has 1 task, and no worker serves it"})
+        Queue.objects.create(name="mail", paused_at=now)
+        assert problems(typed) == (1, {"queues": "mail has 1 task, and it is paused"})
 
     def test_tasks_that_a_dead_worker_holds(self, now, typed):
         dead = Worker.objects.create(name="web-3:77", lease_until=now - timedelta(minutes=4))

@@ -31,7 +31,7 @@ def new_worker(now, name="web-1:48211", *, silent=0, **columns):
 
 
 def nobody_listens(queue, tasks):
-    return f'Queue "{queue}" has {tasks}, but no worker listens to it. Start one: python manage.py runqueue --queues'
+    return f'Queue "{queue}" has {tasks}, but no worker listens to it. Start one: python manage.py runqueue --queue'
 
 
 @pytest.fixture
@@ -50,12 +50,13 @@ def test_a_person_sees_queues_and_workers_in_columns(busy, typed):
     assert problem == f"     {nobody_listens('邮件', '9 tasks')} '邮件'"
     assert older == '     The oldest task in "邮件" has waited 4 min'
     assert heads == (
-        "QUEUE    STATE      READY  OLDEST  SCHEDULED  RUNNING  RETRYING  FAILED 24H  PER MIN  P95 WAIT  WORKERS"
+        "QUEUE    STATE      READY  OLDEST  BLOCKED  SCHEDULED  RUNNING  RETRYING  FAILED 24H"
+        "  PER MIN  P95 WAIT  WORKERS"
     )
     assert default.split()[:3] == ["default", "active", "22"]
     assert mail == (
-        "邮件     no worker      9   4 min          0        0         0           0        0         -        0"
-        "  <- nobody listens"
+        "邮件     no worker      9   4 min        0          0        0         0           0        0"
+        "         -        0  <- nobody listens"
     )
     assert worker_heads.split() == ["WORKER", "STATE", "BUSY", "QUEUES", "RUNNING", "HEARTBEAT"]
     assert worker.split()[:5] == ["web-1:48211", "busy", "1/4", "default", "send"]

@@ -49,6 +49,7 @@ def a_session_waits():
         return cursor.fetchone()[0]
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):
     """Case A7: one worker with one thread, and more to do than it can."""
     tasks.sleep_at_first.using(priority=10).enqueue(ledger.path, 60)
@@ -61,6 +62,7 @@ def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_me
     assert Task.objects.ready().exists()
 
 
+@pytest.mark.any_vendor
 def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_worker, ledger):
     """A new container has the same host name and pid 1."""
     result = tasks.sleep_at_first.enqueue(ledger.path, 60)
@@ -73,6 +75,7 @@ def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_w
     assert (row(result).worker_ids, row(result).crashes) == ("host:1\nhost:1\n", 1)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
     tasks.note.enqueue(ledger.path)
     store = our_backend().store
@@ -82,6 +85,7 @@ def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, led
     ledger.wait_for("run", timeout=LEASE_AND_SWEEP + SLACK)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
     result = deadly_tasks.kill_own_process.enqueue(ledger.path)
     canaries = [tasks.add.enqueue(number) for number in range(10)]
@@ -101,6 +105,7 @@ def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_wo
     assert TaskAttempt.objects.filter(task_id=int(result.id), outcome="crashed").count() == 3
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("name", ["exit_with", "call_exit", "interrupt", "exit_async"])
 def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     result = getattr(tasks, name).enqueue()
@@ -110,6 +115,7 @@ def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_worker):
     result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
     Task.objects.filter(pk=int(result.id)).update(task_path="tests.removed.task")

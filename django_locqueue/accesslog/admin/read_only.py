@@ -6,11 +6,12 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
-from django.db import router, transaction
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from django_locqueue.accesslog.admin.data_note import data_note
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.permissions import is_read_only
@@ -61,16 +62,20 @@ class ReadOnlyAdmin(PageMixin, ModelAdminBase):
         strip = Strip(request, self.admin_site, self.opts.label_lower)
         return {"title": self.opts.verbose_name_plural, "lq": strip, **data_note(), **(context or {})}
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        # PostgreSQL would refuse to look for a key with NUL; no row has one.
+        return None if "\x00" in object_id else super().get_object(request, object_id, from_field)
+
     def mark_stale(self, rows: Iterable[Any]) -> None:
         """Have the hours counted again that change with the deletion of these rows."""
 
     def delete_model(self, request: HttpRequest, obj: Model) -> None:
-        with transaction.atomic(using=router.db_for_write(self.model)):
+        with transaction.atomic(using=primary(self.model).db):
             self.mark_stale([obj])
             super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        with transaction.atomic(using=router.db_for_write(self.model)):
+        with transaction.atomic(using=primary(self.model).db):
             self.mark_stale(queryset)
             super().delete_queryset(request, queryset)
 

@@ -1,16 +1,18 @@
 """Whether those that serve the queue agree: one version of the code, one clock, and nothing that is left lying."""
 
+import shlex
 from collections.abc import Iterator
 
 from django_locqueue.management.doctor.finding import Finding
 from django_locqueue.observability.logs import duration, safe
-from django_locqueue.observability.snapshot import Snapshot, WorkerState
+from django_locqueue.observability.snapshot import QueueState, Snapshot, WorkerState
 from django_locqueue.observability.verdict import CLOCK_SECONDS, tasks
 
 LATE_SECONDS = 60.0
 
 
 def look(found: Snapshot) -> Iterator[Finding]:
+    yield from _waiting(found)
     yield from _versions(found)
     difference = abs(found.clock_seconds)
     is_off = difference > CLOCK_SECONDS
@@ -33,6 +35,20 @@ def look(found: Snapshot) -> Iterator[Finding]:
         f"the first of {tasks(found.scheduled)} is late by {duration(late)}" if is_late else "",
         "Any live worker makes them ready: python manage.py runqueue" if is_late else "",
     )
+
+
+def _waiting(found: Snapshot) -> Iterator[Finding]:
+    stuck = [queue for queue in (*found.unserved, *found.paused) if queue.ready + queue.limited]
+    if not stuck:
+        yield Finding("queues", "where tasks wait, a worker takes them")
+    for queue in stuck:
+        name, waiting = safe(queue.name), tasks(queue.ready + queue.limited)
+        why, cure = (
+            ("it is paused", f"queue_resume {shlex.quote(name)}")
+            if queue.state == QueueState.PAUSED
+            else ("no worker serves it", f"runqueue --queue {shlex.quote(name)}")
+        )
+        yield Finding("queues", "", f"{name} has {waiting}, and {why}", f"python manage.py {cure}")
 
 
 def _versions(found: Snapshot) -> Iterator[Finding]:
