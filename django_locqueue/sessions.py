@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import connections
@@ -32,9 +32,9 @@ def watch_this_thread() -> None:
     _thread.opened = []
 
 
-def opened_here() -> list[Any]:
+def opened_here() -> Sequence[Any]:
     """Return this thread's connections. Of a watched one those that it opened: Django's list takes longer to make."""
-    opened = getattr(_thread, "opened", None)
+    opened: list[Any] | None = getattr(_thread, "opened", None)
     return connections.all(initialized_only=True) if opened is None else opened.copy()
 
 
