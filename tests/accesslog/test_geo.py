@@ -274,7 +274,7 @@ def test_i10_a_provider_that_is_out_of_order_is_passed_over_with_one_log_line(ca
 def test_the_chain_follows_the_settings(configure, v2):
     configure(GEO={"PROVIDERS": ["xdb"], "XDB_V4": str(v2)})
     assert place_of(current_chain(), "49.65.250.1").city == "南京"
-    assert current_chain().lookup(ip_address("9.9.9.9")) is None
+    assert current_chain().find([ip_address("9.9.9.9")]).unknown == [ip_address("9.9.9.9")]
 
 
 def test_a_provider_that_is_missing_is_left_out(configure, tmp_path, monkeypatch):
