@@ -41,7 +41,8 @@ V6 = [
 
 def place_of(provider: OfflineProvider | Chain, address: str) -> GeoResult:
     """Return where the provider says the address is; it must say something."""
-    found = provider.lookup(ip_address(address))
+    wanted = ip_address(address)
+    found = provider.find([wanted]).places.get(wanted) if isinstance(provider, Chain) else provider.lookup(wanted)
     assert found is not None
     return found
 
