@@ -15,6 +15,7 @@ LATE_SECONDS = 60
 _TABLE = Task._meta.db_table
 _SCHEDULES = Schedule._meta.db_table
 _READY = "ORDER BY queue_name, priority DESC, run_after, id"
+_IN_QUEUE = "ORDER BY priority DESC, run_after, id LIMIT 1"  # see `serve`
 _LIMITED = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
 _IS_LIMITED = "state = 'blocked' AND limit_key IS NOT NULL"
 
@@ -27,11 +28,11 @@ WITH RECURSIVE queue (name) AS (
   SELECT (SELECT queue_name FROM {_TABLE} WHERE state = 'ready' AND queue_name > queue.name {_READY} LIMIT 1)
   FROM queue WHERE queue.name IS NOT NULL
 ), step (name, priority, place) AS (
-  SELECT name, (SELECT priority FROM {_TABLE} WHERE state = 'ready' AND queue_name = queue.name {_READY} LIMIT 1), 1
+  SELECT name, (SELECT priority FROM {_TABLE} WHERE state = 'ready' AND queue_name = queue.name {_IN_QUEUE}), 1
   FROM queue WHERE queue.name IS NOT NULL
   UNION ALL
   SELECT name, (SELECT priority FROM {_TABLE}
-    WHERE state = 'ready' AND queue_name = step.name AND priority < step.priority {_READY} LIMIT 1), place + 1
+    WHERE state = 'ready' AND queue_name = step.name AND priority < step.priority {_IN_QUEUE}), place + 1
   FROM step WHERE step.priority IS NOT NULL AND place < {MOST_PRIORITIES}
 ), line (name) AS (
   SELECT (SELECT queue_name FROM {_TABLE} WHERE {_IS_LIMITED} {_LIMITED} LIMIT 1)
@@ -41,7 +42,8 @@ WITH RECURSIVE queue (name) AS (
 )
 SELECT name, {{run_after}} FROM (
   SELECT name, (SELECT run_after FROM {_TABLE}
-    WHERE state = 'ready' AND queue_name = step.name AND priority = step.priority {_READY} LIMIT 1) AS run_after
+    WHERE state = 'ready' AND queue_name = step.name AND priority = step.priority
+    ORDER BY run_after, id LIMIT 1) AS run_after
   FROM step WHERE priority IS NOT NULL
 ) AS first
 UNION ALL
