@@ -88,7 +88,7 @@ def test_beside_ten_times_its_window_no_page_takes_more(admin_client: Client, fe
     fill(10_000)
     assert {page: len(queries_of(admin_client, page)) for page in PAGES} == with_few
     assert change_list("?status_class=5").window_is_full
-    assert 100 <= change_list("?status_class=5").paginator.count <= 103  # of the newest ten thousand
+    assert 10 <= change_list("?status_class=5").paginator.count <= 13  # of the newest thousand
     assert change_list("").paginator.is_capped
 
 
