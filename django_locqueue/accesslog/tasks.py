@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from django.db import router, transaction
+from django.db import transaction
 
 from django_locqueue import task
 from django_locqueue.accesslog.analytics.stale import mark_stale
@@ -13,6 +13,7 @@ from django_locqueue.accesslog.housekeeping import forget_users, prune_access_lo
 from django_locqueue.accesslog.locating import locate, refresh_locations, request_locating
 from django_locqueue.accesslog.losses import record_loss
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.storage import insert_hits
 
 # This module is where a worker finds the tasks of an app.
@@ -39,7 +40,7 @@ def record_hits(private_hits: list[Any]) -> dict[str, int]:
     stored it raises and is tried again, with a newer worker perhaps; what is bad among good ones is counted as lost.
     The argument has its name so that the pages of tasks mask it: there are addresses in it.
     """
-    with transaction.atomic(using=router.db_for_write(AccessLog)):
+    with transaction.atomic(using=primary(AccessLog).db):
         good, bad = insert_hits(private_hits)
         mark_stale(row.time for row in good)
         if bad:

@@ -13,7 +13,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
-from django_locqueue.admin.changes import CHANGES, Change
+from django_locqueue.admin.change import Change
+from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.selection_words import words_of
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import CAP

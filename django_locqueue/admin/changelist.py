@@ -9,6 +9,7 @@ from django.db.models import Q, Subquery
 from django.utils.functional import cached_property
 
 from django_locqueue import conf
+from django_locqueue.admin.bulk_links import bulk_page
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB, others_of
 from django_locqueue.admin.tabs import Tab
@@ -129,7 +130,7 @@ class TaskChangeList(ChangeList):
         further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request)
         if len(tabs) + len(further) == 1:
             return []
-        gone = dict.fromkeys((SEARCH, BEHIND, "due", "last", "since", "until"))
+        gone = dict.fromkeys((SEARCH, BEHIND, "state", "due", "last", "since", "until"))
         links: list[dict[str, Any]] = [
             {
                 "label": tab.label,
@@ -150,7 +151,7 @@ class TaskChangeList(ChangeList):
     @cached_property
     def bulk_links(self) -> dict[str, str]:
         """Where each change can be made to all that match, by its name; nothing if the person may not."""
-        url = self.model_admin.bulk_url(self.request)
+        url = bulk_page(self.request, self.model_admin.admin_site)
         if not url or not self.result_count:
             return {}
         # A change that is a verb with a time or the like is asked for as that verb.

@@ -4,10 +4,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import InvalidPage
-from django.http import HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpResponseRedirect
 from django.utils.formats import number_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -18,7 +16,6 @@ from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.paginator import CappedPaginator
-from django_locqueue.admin.strip import Strip
 from django_locqueue.models import ErrorGroup
 from django_locqueue.observability.history import Failures, failures
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -48,21 +45,23 @@ class ErrorRow(NamedTuple):
 
 
 def by_error_view(model_admin: Any, request: Any) -> Any:
-    if refused := _refused(model_admin, request):
-        return refused
     # Those that were met last are read from the index of that time.
     paginator = CappedPaginator(ErrorGroup.objects.order_by("-last_seen"), GROUPS_PER_PAGE)
     try:
         page = paginator.page(request.GET.get("p", 1))
     except InvalidPage:
         return HttpResponseRedirect(request.path)
-    rows = rows_of(model_admin, request, list(page.object_list))
-    return _response(model_admin, request, "errors", {"title": _("Failed tasks by error"), "rows": rows, "page": page})
+    return _response(
+        model_admin,
+        request,
+        "errors",
+        title=_("Failed tasks by error"),
+        rows=rows_of(model_admin, request, list(page.object_list)),
+        page=page,
+    )
 
 
 def by_task_view(model_admin: Any, request: Any) -> Any:
-    if refused := _refused(model_admin, request):
-        return refused
     # Rows and not values: among these Django would sort by the time as it is read, and so by no index.
     found = Selection("failed").rows().only("task_path", "finished_at")[: MOST_READ + 1]
     counts: Counter[str] = Counter()
@@ -83,9 +82,7 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
         for path, count in counts.most_common()
     ]
     is_cut = counts.total() > MOST_READ
-    return _response(
-        model_admin, request, "tasks", {"title": _("Failed tasks by task"), "rows": rows, "is_cut": is_cut}
-    )
+    return _response(model_admin, request, "tasks", title=_("Failed tasks by task"), rows=rows, is_cut=is_cut)
 
 
 def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]:
@@ -137,27 +134,9 @@ def _task_name(path: str) -> str:
     return legible.line(registry.present_path(path).rpartition(".")[2])
 
 
-def _refused(model_admin: Any, request: Any) -> Any:
-    if not model_admin.has_view_permission(request):
-        raise PermissionDenied
-    return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
-
-
-def _response(model_admin: Any, request: Any, name: str, context: dict[str, Any]) -> TemplateResponse:
-    request.current_app = model_admin.admin_site.name
+def _response(model_admin: Any, request: Any, name: str, **context: Any) -> Any:
     tabs = [
         {"label": tab.label, "url": f"../?tab={tab.name}", "is_current": False, "count": ""} for tab in model_admin.tabs
     ]
-    return TemplateResponse(
-        request,
-        f"admin/locqueue/failed_by_{name}.html",
-        {
-            **model_admin.admin_site.each_context(request),
-            "opts": model_admin.opts,
-            "list_url": "../",
-            "list_name": model_admin.opts.verbose_name_plural,
-            "tabs": tabs + model_admin.further_tabs(request),
-            "lq": Strip(request, model_admin.admin_site, model_admin.opts.label_lower),
-            **context,
-        },
-    )
+    tabs += model_admin.further_tabs(request)
+    return model_admin.respond(request, f"admin/locqueue/failed_by_{name}.html", tabs=tabs, **context)

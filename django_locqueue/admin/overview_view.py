@@ -10,7 +10,7 @@ from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from django_locqueue import conf, registry
 from django_locqueue.admin import moments, numbers
@@ -102,7 +102,7 @@ class OverviewView:
                 _("Succeeded"),
                 numbers.short(total.succeeded),
                 _("%(rate)s / min") % {"rate": _rate(rate)},
-                self._list("task", state="successful", **({"last": self.period} if self.period != "15m" else {})),
+                self._list("task", tab="succeeded", since=self.history.bars[0].start.isoformat()),
             ),
         ]
 
@@ -125,7 +125,7 @@ class OverviewView:
     def _list(self, page: str, **conditions: str) -> str:
         url = reverse(f"admin:locqueue_{page}_changelist", current_app=self.site.name)
         if self.queue:
-            conditions["queue"] = self.queue
+            conditions.setdefault("queue", self.queue)
         return f"{url}?{urlencode(conditions)}" if conditions else url
 
     # -- charts
@@ -139,10 +139,17 @@ class OverviewView:
     def finished_chart(self) -> Chart:
         titles = {60: _("Finished per minute"), 3600: _("Finished per hour"), 21600: _("Finished per 6 hours")}
         columns = [
-            Column(self._label(bar), bar.succeeded, errors=bar.failed, is_partial=not bar.is_over)
+            Column(
+                self._label(bar),
+                bar.succeeded,
+                errors=bar.failed,
+                is_partial=not bar.is_over,
+                url=self._list("task", tab="succeeded", **self._span(bar)),
+                errors_url=self._list("failedtask", **self._span(bar)),
+            )
             for bar in self.history.bars
         ]
-        words = Words(_("succeeded"), _("failed"))
+        words = Words(_("succeeded"), pgettext("number of tasks", "failed"))
         return bar_chart(titles[self.history.period.bar_seconds], columns, words, colour="ok", is_stacked=True)
 
     @property
@@ -156,6 +163,10 @@ class OverviewView:
     def _lines(self, title: str, whole: tuple[float | None, float | None], of: Any) -> LineChart:
         found = [Moment(self._label(bar), of(bar), is_partial=not bar.is_over) for bar in self.history.bars]
         return line_chart(title, [("p50", whole[0]), ("p95", whole[1])], found, in_words)
+
+    @staticmethod
+    def _span(bar: Bar) -> dict[str, str]:
+        return {"since": bar.start.isoformat(), "until": (bar.start + timedelta(seconds=bar.seconds)).isoformat()}
 
     def _label(self, bar: Bar) -> str:
         start = local(bar.start)
@@ -172,8 +183,10 @@ class OverviewView:
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
                 "ready": capped_text(each.ready),
+                "ready_url": self._list("pendingtask", tab="ready", queue=each.name),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
+                "running_url": self._list("runningtask", queue=each.name),
                 "per_minute": _rate(each.per_minute),
                 "wait": "–" if each.wait_p95 is None else in_words(each.wait_p95),
                 "badge": badge(each.state),

@@ -3,23 +3,21 @@
 import csv
 import io
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from django_locqueue import conf
 from django_locqueue.admin.columns import LINE_LENGTH
 from django_locqueue.admin.filters import SEARCH
 from django_locqueue.admin.payloads import arguments_line
-from django_locqueue.models import State, orderings
+from django_locqueue.models import orderings
 from django_locqueue.models.task import worker_names
-from django_locqueue.policies import legible, masking
+from django_locqueue.observability.task_json import task_json
 from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.bulk import LOOK, first_of
 from django_locqueue.store.selection import Selection
@@ -39,27 +37,8 @@ FIELDS = (
 
 def record_of(task: Any) -> dict[str, Any]:
     """Return what a page shows of a task, as values of JSON by the names in ``FIELDS``."""
-    names = worker_names(task.worker_ids_end)
-    return {
-        "id": task.pk,
-        "task": legible.line(task.task_path),
-        "args": arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
-        "state": task.state,
-        "queue": legible.line(task.queue_name),
-        "priority": task.priority,
-        "attempt": task.attempt,
-        "max": max(task.attempt, task.max_attempts),
-        "worker": legible.line(names[-1]) if names else "",
-        "added": _iso(task.enqueued_at),
-        "due": _iso(task.run_after) if task.state == State.SCHEDULED else None,
-        "started": _iso(task.last_attempted_at),
-        "finished": _iso(task.finished_at),
-        "wait_s": _seconds(_ready_at(task), task.started_at),
-        "run_s": _seconds(task.last_attempted_at, task.finished_at) if task.state != State.CANCELLED else None,
-        "error": legible.line(task.error_class),
-        "message": legible.line(masking.mask_text(task.error_message)),
-        "retried_by": legible.line(task.retried_by),
-    }
+    arguments = arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH)
+    return {**task_json(task, worker_names(task.worker_ids_end)), "args": arguments}
 
 
 def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpResponse:
@@ -147,19 +126,3 @@ def _pages(rows: Any, selection: Selection, more: dict[str, Any]) -> Iterator[li
 
 def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
-
-
-def _ready_at(task: Any) -> datetime:
-    # The time of a task that was put back is that of its last try.
-    moment: datetime = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-    return moment
-
-
-def _seconds(since: datetime | None, until: datetime | None) -> float | None:
-    return round(max(0.0, (until - since).total_seconds()), 3) if since and until else None
-
-
-def _iso(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return (moment.astimezone(timezone.get_default_timezone()) if timezone.is_aware(moment) else moment).isoformat()

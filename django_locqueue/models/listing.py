@@ -47,6 +47,10 @@ def by_hand(rows: TaskQuerySet) -> TaskQuerySet:
     return rows.exclude(retried_by="")
 
 
+def _ended(state: State) -> Narrowing:
+    return lambda rows: orderings.in_finished_index(rows).filter(state=state)
+
+
 def _in_state(state: State) -> Narrowing:
     return lambda rows: orderings.with_state(rows, state)
 
@@ -59,6 +63,8 @@ LISTINGS = {
         Listing("scheduled", TaskQuerySet.scheduled, orderings.SCHEDULED, time="run_after"),
         Listing("blocked", TaskQuerySet.limited, orderings.LIMITED, indexed_by_queue=True),
         Listing("running", TaskQuerySet.running, orderings.RUNNING, time="last_attempted_at"),
+        Listing("succeeded", _ended(State.SUCCESSFUL), orderings.FINISHED, time="finished_at"),
+        Listing("cancelled", _ended(State.CANCELLED), orderings.FINISHED, time="finished_at"),
         Listing(
             "failed",
             orderings.in_open_index,
@@ -68,7 +74,7 @@ LISTINGS = {
         ),
         Listing(
             "dismissed",
-            lambda rows: orderings.in_finished_index(rows).filter(state=State.FAILED),
+            _ended(State.FAILED),
             orderings.FINISHED,
             narrowed=lambda rows: rows.filter(dismissed=True),
             time="finished_at",

@@ -296,6 +296,11 @@ class Task(models.Model):
         return self.state == State.SCHEDULED and self.attempt >= 1
 
     @property
+    def ready_at(self) -> Any:
+        """Since when it waits for a worker, or has waited. The time of a task that was put back is of its last try."""
+        return max(self.enqueued_at, self.run_after) if self.attempt <= 1 else self.enqueued_at
+
+    @property
     def worker_names(self) -> list[str]:
         """The workers that tried it, the first attempt's first."""
         return worker_names(self.worker_ids)

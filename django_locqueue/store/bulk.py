@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 from django_locqueue.models import BulkOperation, Task, orderings
 from django_locqueue.models.activity import REASON_LENGTH
 from django_locqueue.models.task import TaskQuerySet
+from django_locqueue.policies import masking
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.activities import Recording
@@ -260,7 +261,8 @@ class Bulk(Recording):
             except Exception as error:
                 if self._is_not_of_a_row(error):
                     raise
-                logger.warning("Bulk operation #%d skips task #%d: %s", operation.pk, task_id, error)
+                problem = masking.mask_text(str(error))
+                logger.warning("Bulk operation #%d skips task #%d: %s", operation.pk, task_id, problem)
         return changed
 
     def _is_not_of_a_row(self, error: Exception) -> bool:
@@ -275,7 +277,7 @@ class Bulk(Recording):
             by=operation.user_name,
             source=SOURCE,
             target=f"#{operation.pk}",
-            selection=operation.selection,
+            selection=operation.noted,
             matched=operation.matched,
             changed=operation.changed,
             skipped=operation.skipped,

@@ -89,16 +89,18 @@ class Recovering(FreeingItems, Stepping):
         *,
         lease: float,
         stopping: bool = False,
+        dismissed: bool = False,
         shown: Mapping[str, int] = MappingProxyType({}),
         now: datetime | None = None,
     ) -> bool:
         """Extend the lease by ``lease`` seconds from now. False: the worker was given up, and must register anew.
 
-        Also False where one that does not stop was asked to: this is the only statement of most beats. ``shown``:
-        columns of its row that pages show, ``succeeded`` for instance.
+        Also False where one was asked to stop that has not heard of it (``dismissed``): this is the only statement of
+        most beats. ``stopping``: it takes no more tasks. ``shown``: columns of its row that pages show, ``succeeded``
+        for instance.
         """
         time = self.time(now)
-        asked = {} if stopping else {"stop_requested": False}
+        asked = {} if dismissed else {"stop_requested": False}
         return bool(
             self.workers.filter(pk=worker_id, stopped_at=None, **asked).update(
                 heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping, **shown
@@ -108,7 +110,7 @@ class Recovering(FreeingItems, Stepping):
     @repeated
     def ask_worker_to_stop(self, worker_id: int) -> bool:
         """Let a worker read with its next heartbeat that it shall leave. False: it has stopped, or was asked before."""
-        live = self.workers.filter(pk=worker_id, stopped_at=None, stopping=False, stop_requested=False)
+        live = self.workers.filter(pk=worker_id, stopped_at=None, stop_requested=False)
         return bool(live.update(stop_requested=True))
 
     def is_asked_to_stop(self, worker_id: int) -> bool:

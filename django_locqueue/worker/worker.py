@@ -268,6 +268,8 @@ class Worker:
             self.options.heartbeat_file.touch()
 
     def _on_dismissal(self) -> None:
+        if self.is_stopping:  # a second request would be to stop at once
+            return
         logger.info("Leaving, because a person has asked this worker to stop.")
         if self.options.table is not None:
             self.options.table.retiring = DISMISSED

@@ -41,6 +41,8 @@ LISTS = [
     (RetriedTask, "?tab=failed", "locqueue_task_retried"),
     (Task, "", "primary key"),
     (Task, "?state=failed", "primary key"),
+    (Task, "?tab=succeeded", "locqueue_task_finished"),
+    (Task, "?tab=cancelled&last=1h", "locqueue_task_finished"),
     (Task, "?workflow=1", "locqueue_task_workflow"),
     (Task, "?workflow=1&state=failed", "locqueue_task_workflow"),
     (Task, "?queue=mail", "primary key"),

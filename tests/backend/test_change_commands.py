@@ -113,6 +113,11 @@ def test_all_that_match_are_cancelled(run: Any) -> None:
     assert run("queue_cancel", "--filter", "listing=ready", "queue=mail", "--yes") == "Cancelled 3 tasks.\n"
 
 
+def test_no_more_than_asked_for_are_changed(run: Any, failed: None) -> None:
+    assert run("queue_retry", *MAIL, "--most", "3", "--yes") == "Retried 3 tasks.\n"
+    assert Task.objects.filter(state="ready").count() == 3
+
+
 def test_it_may_be_left_to_the_workers(run: Any, failed: None) -> None:
     said = run("queue_retry", *MAIL, "--background", "--rate", "5/s", "--yes")
     operation = BulkOperation.objects.get()
@@ -147,6 +152,7 @@ def test_where_nothing_matches_nothing_is_asked(run: Any) -> None:
         ((), "Say what to retry: ids, or --filter KEY=VALUE"),
         (("1", *MAIL), "one of the two"),
         (("1", "--rate", "5/s"), "go with --filter"),
+        (("--filter", "queue=mail", "--most", "0"), "give a number from 1"),
         (("--filter", "mail"), "--filter takes KEY=VALUE, such as queue=mail; got 'mail'."),
         (("--filter", "que=mail"), "--filter does not know 'que'. Did you mean 'queue'?"),
         (("--filter", "listing=broken"), "listing must be one of ready, overdue"),

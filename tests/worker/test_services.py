@@ -221,6 +221,16 @@ def test_the_next_beat_shows_that_the_worker_stops(heartbeat):
     assert Worker.objects.get().stopping
 
 
+def test_a_quiet_worker_hears_that_it_shall_stop(heartbeat):
+    heard = []
+    heartbeat.stopping, heartbeat.on_dismissal = True, lambda: heard.append("stop")
+    heartbeat.run_once()
+    assert heartbeat.store.ask_worker_to_stop(heartbeat.row.pk)
+    heartbeat.run_once()
+    heartbeat.run_once()
+    assert heard == ["stop"]
+
+
 def test_a_beat_comes_at_least_three_times_in_a_lease(settings, db):
     settings.LOCQUEUE = {"WORKER": {"LEASE_SECONDS": 3, "HEARTBEAT_SECONDS": 10}}
     store = our_backend().store

@@ -9,18 +9,19 @@ import datetime
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from django.db import router, transaction
-from django.db.models import Q, QuerySet
+from django.db import transaction
+from django.db.models import Q
 
 from django_locqueue.accesslog.analytics import sketch
 from django_locqueue.accesslog.analytics.period import Period, hour_of
 from django_locqueue.accesslog.analytics.tally import Tallies, Tally
 from django_locqueue.accesslog.models import HourlyStat
+from django_locqueue.accesslog.primary import primary
 
 Dimension = HourlyStat.Dimension
 
 DAY = datetime.timedelta(days=1)
-LONG = 8 * DAY  # below, the hours are few enough
+LONG = 3 * DAY  # below, the hours are few enough
 DIMENSION_LENGTH = 8  # the width of the column
 
 
@@ -83,34 +84,34 @@ def rows_in(dimension: str, found: Iterable[Span]) -> Q:
 
 def days_to_add_up(now: datetime.datetime) -> list[datetime.datetime]:
     """Return the days that are over and counted, and whose hours nobody has added up; the latest first."""
-    hours = _stats().filter(dimension=Dimension.ALL, hour__lt=day_of(hour_of(now)))
+    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__lt=day_of(hour_of(now)))
     counted = {day_of(hour) for hour in hours.values_list("hour", flat=True).distinct().iterator()}
-    done = _stats().filter(dimension=of_days(Dimension.ALL)).values_list("hour", flat=True)
+    done = primary(HourlyStat).filter(dimension=of_days(Dimension.ALL)).values_list("hour", flat=True)
     return sorted(counted.difference(done), reverse=True)
 
 
 def add_up(day: datetime.datetime) -> bool:
     """Store the sums of a day; return False, with nothing stored, if one of its hours was counted anew meanwhile."""
-    hours = _stats().filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY).order_by("pk")
+    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY).order_by("pk")
     # A count replaces the hour's rows: their keys tell whether it is the same.
     before = list(hours.values_list("pk", flat=True))
     rows = [row for dimension in Dimension for row in _sums(day, dimension)]
-    with transaction.atomic(using=_stats().db):
+    with transaction.atomic(using=primary(HourlyStat).db):
         # Locked: who counts one of these hours waits, and then takes away what is stored here.
         if list(hours.select_for_update().values_list("pk", flat=True)) != before:
             return False
         forget_day(day)
-        _stats().bulk_create(rows, batch_size=1000)
+        primary(HourlyStat).bulk_create(rows, batch_size=1000)
     return True
 
 
 def forget_day(day: datetime.datetime) -> None:
     """Take away the sums of a day."""
-    _stats().filter(dimension__in=ALL_OF_DAYS, hour=day).delete()
+    primary(HourlyStat).filter(dimension__in=ALL_OF_DAYS, hour=day).delete()
 
 
 def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
-    hours = _stats().filter(dimension=dimension, hour__gte=day, hour__lt=day + DAY)
+    hours = primary(HourlyStat).filter(dimension=dimension, hour__gte=day, hour__lt=day + DAY)
     tallies = Tallies()
     # Not as objects: a day has a hundred thousand.
     for key, is_bot, *sums, histogram in hours.values_list(
@@ -122,7 +123,3 @@ def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
             of_hours = hours.filter(is_bot=total.is_bot).exclude(visitors=None)
             total.visitors = sketch.united(of_hours.values_list("visitors", flat=True))
         yield total
-
-
-def _stats() -> "QuerySet[HourlyStat]":
-    return HourlyStat.objects.using(router.db_for_write(HourlyStat))

@@ -3,7 +3,6 @@
 import datetime
 from typing import Any
 
-from django.db import router
 from django.utils import timezone
 
 from django_locqueue import Unique, schedule, task
@@ -11,6 +10,7 @@ from django_locqueue.accesslog.analytics.counting import count, store
 from django_locqueue.accesslog.analytics.days import add_up, days_to_add_up
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import StaleHour
+from django_locqueue.accesslog.primary import primary
 
 COUNT_PRIORITY = -30  # below what it counts
 
@@ -63,7 +63,7 @@ def count_stale_hours(context: Any = None) -> int:
 
 
 def _stale_hours() -> dict[datetime.datetime, list[int]]:
-    marks = StaleHour.objects.using(router.db_for_write(StaleHour))
+    marks = primary(StaleHour)
     found: dict[datetime.datetime, list[int]] = {}
     for pk, hour in marks.order_by("-hour", "pk").values_list("pk", "hour")[:MOST_MARKS]:
         found.setdefault(hour, []).append(pk)
