@@ -1,7 +1,8 @@
-"""What the analytics of a month cost: counting an hour of the log, and reading a page's numbers from the counts.
+"""What the analytics of a month cost: counting an hour of the log, adding up a day, and reading a page's numbers.
 
-PostgreSQL only, since the rows are made there: 10,000,000 of them from 25,000 addresses for 2,000 paths, of both
-of which a few are most of the traffic. A page's numbers are the overview, with the period before, and eight tables.
+PostgreSQL only, since the rows are made there: ``python -m benchmarks.analytics 10000000`` makes so many in the
+database of BENCHMARK_DATABASE_URL, from 25,000 addresses for 2,000 paths, of both of which a few are most of the
+traffic. A page's numbers are the overview, with the period before, and eight tables.
 """
 
 import json
@@ -107,6 +108,7 @@ def measure(requests: int) -> dict[str, float]:
     """Return milliseconds by what took them."""
     from django.utils import timezone
 
+    from django_locqueue.accesslog.analytics.days import add_up, days_to_add_up
     from django_locqueue.accesslog.analytics.period import Period
     from django_locqueue.accesslog.analytics.reading import overview, top
     from django_locqueue.accesslog.analytics.stale import mark_stale
@@ -117,6 +119,11 @@ def measure(requests: int) -> dict[str, float]:
     started = time.perf_counter()
     hours = count_stale_hours()
     told = {f"count an hour of {requests // (24 * DAYS):,} requests": (time.perf_counter() - started) / hours * 1000}
+    days_over = days_to_add_up(now)
+    started = time.perf_counter()
+    for day in days_over:
+        add_up(day)
+    told["add a day up"] = (time.perf_counter() - started) / len(days_over) * 1000
     for name, days in (("a day", 1), ("a week", 7), ("a month", DAYS)):
         period = Period.last(24 * days, now)
         started = time.perf_counter()

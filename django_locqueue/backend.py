@@ -28,6 +28,7 @@ from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import PendingLimit, admit, give_back, pending_limits
 from django_locqueue.policies import payload, retry
 from django_locqueue.policies.limits import limits_of
+from django_locqueue.policies.signature import check_arguments
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Store, get_store
@@ -131,8 +132,8 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
         """Store a call, in the caller's transaction if there is one, and return its result.
 
-        Raises TypeError or ValueError before any SQL for arguments that JSON cannot hold, naming the argument, and
-        ``QueueFull`` where ``MAX_PENDING`` leaves no room.
+        Raises TypeError before any SQL for arguments that the function does not take, TypeError or ValueError for those
+        that JSON cannot hold, naming the argument, and ``QueueFull`` where ``MAX_PENDING`` leaves no room.
         """
         self._validate_once(task)
         if self.hooks.before_enqueue:
@@ -255,8 +256,11 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         if options and options.expires is not None:
             usual["expires"] = float(options.expires)
             same["extra"] = (("terms", Terms(**usual).dump()),)
+        is_chunked = options is not None and options.chunk is not None  # its function is called with a list of calls
         for args, kwargs in calls:
             call = Call(args_kwargs=payload.dump_call(args, kwargs, name_of), **same)
+            if not is_chunked:
+                check_arguments(task.func, args, kwargs, takes_context=task.takes_context)
             if limits is not None:
                 limit_key, terms = limits.of_call(args, kwargs, KEY_LENGTH)
                 extra = (("limit_key", limit_key), ("terms", Terms(**usual, **terms).dump()))

@@ -65,6 +65,11 @@ def _bounds_problem(run_after: datetime) -> str | None:
 
 
 def validate_options(task: TaskDefinition) -> None:
+    if inspect.isgeneratorfunction(task.func) or inspect.isasyncgenfunction(task.func):
+        raise compat.InvalidTask(
+            f"{task.func.__name__} has a yield: calling it makes a generator, and none of its code runs. "
+            "Return a list instead, or enqueue a task for each item."
+        )
     most = task.max_attempts
     if most is not None and not _is_limit(most):
         raise compat.InvalidTask(f"max_attempts must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {most!r}.")

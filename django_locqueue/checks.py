@@ -102,6 +102,12 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
             hint="The defaults are 30 and 10. A lease of three beats survives one that is late.",
             id="locqueue.W002",
         )
+    if not isinstance(worker.CODE_VERSION, str):
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'CODE_VERSION')} must be a text, got {worker.CODE_VERSION!r}.",
+            hint='An environment variable may be unset: os.environ.get("GIT_COMMIT", "").',
+            id="locqueue.E018",
+        )
     if not isinstance(worker.LISTEN, bool):
         yield checks.Error(
             f"{place('LOCQUEUE', 'WORKER', 'LISTEN')} must be True or False, got {worker.LISTEN!r}.",

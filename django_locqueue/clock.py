@@ -84,10 +84,20 @@ def storable(value: datetime) -> datetime:
     return timezone.make_naive(value, timezone.get_default_timezone()) if timezone.is_aware(value) else value
 
 
+def instant(value: datetime) -> datetime:
+    """Return a time of a row in UTC. A naive one is in the project's time zone."""
+    aware = value if timezone.is_aware(value) else timezone.make_aware(value, timezone.get_default_timezone())
+    return aware.astimezone(UTC)
+
+
+def local(value: datetime) -> datetime:
+    """Return a time of a row in the time zone that is active; a naive one as it is."""
+    return timezone.localtime(value) if timezone.is_aware(value) else value
+
+
 def timestamp(value: datetime) -> float:
     """Return the seconds from 1970 in UTC to a time of the database."""
-    aware = value if timezone.is_aware(value) else timezone.make_aware(value, timezone.get_default_timezone())
-    return aware.timestamp()
+    return instant(value).timestamp()
 
 
 def from_timestamp(seconds: float) -> datetime:

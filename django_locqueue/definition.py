@@ -15,6 +15,7 @@ from django_locqueue import compat, registry
 from django_locqueue.commits import after_commits
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
+from django_locqueue.policies.signature import check_arguments
 from django_locqueue.policies.unique import Unique, rule_for
 from django_locqueue.workflow import TaskCall
 
@@ -139,6 +140,8 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         The arguments are checked now, while the caller can still mend them.
         """
         payload.dump_call(args, kwargs, lambda position: argument_name(self, position))
+        if self.chunk is None:
+            check_arguments(self.func, args, kwargs, takes_context=self.takes_context)
         if self.unique is not None:
             rule_for(self.unique, None if self.chunk else self.func, self.takes_context).check(args, kwargs)
         after_commits(partial(self.enqueue, *args, **kwargs))

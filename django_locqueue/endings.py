@@ -111,6 +111,11 @@ def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
     """Send ``task_rescued`` for each, and ``task_finished`` for those that the rescue ended."""
     rescued = list(rescued)
     _count(store, _counts_of_rescued(rescued))
+    transaction.on_commit(partial(_send_rescued, rescued), using=store.alias)
+    announce_ended(store, [task.id for task in rescued if task.state in FINISHED], counted=True)
+
+
+def _send_rescued(rescued: Sequence[Rescued]) -> None:
     for task in rescued:
         signals.task_rescued.send_robust(
             _sender(task.backend_alias),
@@ -119,7 +124,6 @@ def announce_rescued(store: Store, rescued: Iterable[Rescued]) -> None:
             state=task.state,
             crashes=task.crashes,
         )
-    announce_ended(store, [task.id for task in rescued if task.state in FINISHED], counted=True)
 
 
 def announce_ended(store: Store, ids: Sequence[int], *, counted: bool = False) -> None:

@@ -162,6 +162,12 @@ class Verdict(Exception):
     """Base of what a task raises to say what happens to it next."""
 
 
+def _told_wait(seconds: Any) -> str:
+    if isinstance(seconds, int | float):
+        return f"in {seconds} s"
+    return f"in {seconds!r:.40}, which is no number of seconds: it waits for the longest backoff"
+
+
 class Retry(Verdict):
     """Try again later. Charges an attempt, so the task needs ``max_attempts`` above 1; the last attempt fails.
 
@@ -173,7 +179,7 @@ class Retry(Verdict):
         self.after = after
 
     def __str__(self) -> str:
-        return "asked to retry after its backoff" if self.after is None else f"asked to retry in {self.after} s"
+        return "asked to retry after its backoff" if self.after is None else f"asked to retry {_told_wait(self.after)}"
 
 
 class Snooze(Verdict):
@@ -184,7 +190,7 @@ class Snooze(Verdict):
         self.seconds = seconds
 
     def __str__(self) -> str:
-        return f"asked to run again in {self.seconds} s"
+        return f"asked to run again {_told_wait(self.seconds)}"
 
 
 class Cancel(Verdict):

@@ -17,7 +17,7 @@ from django_locqueue import compat, endings, registry
 from django_locqueue.definition import TaskDefinition, definition_at, resolve
 from django_locqueue.models import FINISHED, WAITING, State, Task
 from django_locqueue.models.task import queue_name_problem
-from django_locqueue.policies import payload
+from django_locqueue.policies import masking, payload
 from django_locqueue.store import Store
 
 logger = logging.getLogger("django_locqueue")
@@ -141,7 +141,7 @@ def _again(store: Store, ids: Sequence[int], asked: Asked) -> Applied:
             raise
         except Exception as error:
             # Its function is gone, its queue is full, a hook refuses it: the others are not kept back.
-            logger.warning("Task #%d was not enqueued again: %s", task.pk, error)
+            logger.warning("Task #%d was not enqueued again: %s", task.pk, masking.mask_text(str(error)))
             continue
         if copy is not None:
             done.append(task.pk)

@@ -11,8 +11,6 @@ from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from django.db import router
-
 from django_locqueue import ChunkCall, QueueFull, Snooze, Unique, task
 from django_locqueue.accesslog.breaker import Breaker
 from django_locqueue.accesslog.conf import access_log, geo, until_settings_change
@@ -26,6 +24,7 @@ from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.networks import withdraw_requests
 from django_locqueue.accesslog.places import write_failures, write_places
 from django_locqueue.accesslog.prefix import first_address
+from django_locqueue.accesslog.primary import primary
 
 # Below the site's own tasks, and below the log of the visits.
 LOCATE_PRIORITY = -20
@@ -199,7 +198,7 @@ class _Asking:
     def _address(self, prefix: str) -> IPAddress:
         """Return what the service is shown of a network: its first address, or that of some visitor from there."""
         if not geo("SEND_TRUNCATED"):
-            log = AccessLog.objects.using(router.db_for_write(AccessLog))
+            log = primary(AccessLog)
             for ip in log.filter(location=prefix).exclude(ip=None).values_list("ip", flat=True)[:1]:
                 address = ip_address(str(ip))
                 if address in ip_network(prefix):  # a pseudonym is in none but that of all pseudonyms

@@ -8,12 +8,12 @@ import datetime
 import logging
 from typing import Any
 
-from django.db import router
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_locqueue.accesslog.hit import text
 from django_locqueue.accesslog.models import ProviderState
+from django_locqueue.accesslog.primary import primary
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
@@ -81,4 +81,4 @@ class Breaker:
         self.state, _ = self._row().update_or_create(name=self.name, defaults=values)
 
     def _row(self) -> QuerySet[ProviderState]:
-        return ProviderState.objects.using(router.db_for_write(ProviderState)).filter(name=self.name)
+        return primary(ProviderState).filter(name=self.name)

@@ -155,6 +155,14 @@ def _trust() -> Iterator[CheckMessage]:
             hint="Keep the networks if you know them: they also stop clients that bypass the proxies.",
             id="locqueue_accesslog.E005",
         )
+    if not proxies and count is None and access_log.CLIENT_IP is None and "IP_HEADER" in access_log.given:
+        yield Warning(
+            f"{setting('IP_HEADER')} is set, but no proxy is trusted: the header is not read, and the address of the "
+            "proxy is taken for that of every visitor.",
+            hint=f"Name your proxies in {setting('TRUSTED_PROXIES')}, or their number in "
+            f"{setting('TRUSTED_PROXY_COUNT')}.",
+            id="locqueue_accesslog.W006",
+        )
     for entry in as_list(proxies):
         network = parse_network(entry)
         if network is not None and network.prefixlen == 0:

@@ -13,7 +13,8 @@ from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.models import Location
 from django_locqueue.accesslog.networks import request_locations, withdraw_requests
-from django_locqueue.accesslog.places import present_version, stored, write_places
+from django_locqueue.accesslog.places import present_version, write_places
+from django_locqueue.accesslog.primary import primary
 
 NETWORKS = 500  # in one task, and in one statement
 BATCHES = 20  # of those in one run of a refresh; then others have their turn
@@ -92,7 +93,8 @@ def refresh_locations(context: Any, version: str = "") -> None:
 def _outdated(version: str) -> Iterator[Sequence[Location]]:
     """Yield batches of networks that were located with other data, as long as there are any."""
     # Two ends of one index, which cannot find what is not equal; in its order, else it is not taken for the first few.
-    for outdated in (stored().filter(data_version__lt=version), stored().filter(data_version__gt=version)):
+    locations = primary(Location)
+    for outdated in (locations.filter(data_version__lt=version), locations.filter(data_version__gt=version)):
         while rows := list(outdated.order_by("data_version").only("prefix", "state", "provider")[:NETWORKS]):
             yield rows
 
@@ -102,7 +104,8 @@ def _refresh(rows: Sequence[Location], version: str) -> None:
     for_files = [row.prefix for row in rows if row.state != Location.State.PENDING and row.provider not in services]
     write_places(dict.fromkeys(look_up(for_files)))
     # What a service has said does not depend on them, and what it will say neither.
-    stored().filter(pk__in=[row.prefix for row in rows]).exclude(data_version=version).update(data_version=version)
+    looked_at = primary(Location).filter(pk__in=[row.prefix for row in rows])
+    looked_at.exclude(data_version=version).update(data_version=version)
 
 
 def _batches(networks: Sequence[str]) -> Iterator[list[str]]:

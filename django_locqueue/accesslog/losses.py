@@ -3,13 +3,13 @@
 import datetime
 from typing import NamedTuple
 
-from django.db import router
 from django.db.models import F, Sum
 from django.db.models.functions import Coalesce
 
 from django_locqueue import task
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import Loss
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.storage import moment
 
 PRIORITY = -10  # as the hits themselves
@@ -19,7 +19,7 @@ PRIORITY = -10  # as the hits themselves
 def record_loss(loss_id: str, time: float, dropped: int, refused: int, errors: int) -> None:
     """Store what a process lost since it last said so, once however often it runs. ``time``: seconds since 1970."""
     loss = Loss(loss_id=loss_id, time=moment(time), dropped=dropped, refused=refused, errors=errors)
-    Loss.objects.using(router.db_for_write(Loss)).bulk_create([loss], ignore_conflicts=True)
+    primary(Loss).bulk_create([loss], ignore_conflicts=True)
 
 
 class Lost(NamedTuple):

@@ -41,9 +41,8 @@ class AccessLogMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        return self._answer_async(request) if self.is_async else self._answer(request)
-
-    def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        if self.is_async:
+            return self._answer_async(request)
         visit = Visit()
         outside = current_origin.set(visit)
         started = time.perf_counter()

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.chain import current_chain
 from django_locqueue.accesslog.models import Location
-from django_locqueue.accesslog.places import stored
+from django_locqueue.accesslog.primary import primary
 
 State = Location.State
 
@@ -23,7 +23,7 @@ def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[s
 
     Of two batches at once, one gets each network.
     """
-    locations = stored()
+    locations = primary(Location)
     overdue = _overdue(now)
     wanted = set(prefixes)
     settled = locations.filter(~overdue, pk__in=wanted).values_list("pk", flat=True)
@@ -40,7 +40,7 @@ def request_locations(prefixes: Iterable[str], now: datetime.datetime) -> list[s
 def withdraw_requests(prefixes: Iterable[str]) -> None:
     """Let the next hits from these networks request their locations again."""
     longest = max(LOCATE_AGAIN_AFTER, _unknown_for(), _cached_for())
-    stored().filter(pk__in=prefixes).update(requested_at=F("requested_at") - longest)
+    primary(Location).filter(pk__in=prefixes).update(requested_at=F("requested_at") - longest)
 
 
 def _overdue(now: datetime.datetime) -> Q:

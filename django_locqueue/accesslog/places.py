@@ -4,8 +4,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db import connections, router, transaction
-from django.db.models import QuerySet
+from django.db import connections, transaction
 from django.utils import timezone
 
 from django_locqueue.accesslog.analytics.stale import mark_visits_from
@@ -15,6 +14,7 @@ from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.result import GeoResult
 from django_locqueue.accesslog.hit import text
 from django_locqueue.accesslog.models import Location
+from django_locqueue.accesslog.primary import primary
 
 # Of a result and of a row.
 TEXTS = ("country_code", "country", "province", "city", "district", "isp", "adcode", "provider", "precision")
@@ -36,12 +36,12 @@ def write_places(places: Mapping[str, GeoResult | None]) -> int:
     now, version = timezone.now(), present_version()
     # Sorted: two tasks that write the same networks in different orders would deadlock.
     rows = [_row(prefix, place, version, now) for prefix, place in sorted(places.items())]
-    with transaction.atomic(using=router.db_for_write(Location)):
-        before = {pk: place for pk, *place in stored().filter(pk__in=places).values_list("pk", *PLACE)}
+    with transaction.atomic(using=primary(Location).db):
+        before = {pk: place for pk, *place in primary(Location).filter(pk__in=places).values_list("pk", *PLACE)}
         changed = [row for row in rows if before.get(row.pk) != [getattr(row, name) for name in PLACE]]
         if len(changed) < len(rows):
             same = places.keys() - {row.pk for row in changed}
-            stored().filter(pk__in=same).update(data_version=version, resolved_at=now)
+            primary(Location).filter(pk__in=same).update(data_version=version, resolved_at=now)
         if changed:
             _upsert(changed)
             mark_visits_from([row.pk for row in changed])
@@ -50,7 +50,7 @@ def write_places(places: Mapping[str, GeoResult | None]) -> int:
 
 def write_failures(prefixes: Iterable[str]) -> None:
     """Note of networks whose place is not known that nobody could be asked. A place that is known stays."""
-    unknown = stored().filter(pk__in=list(prefixes), state__in=(State.PENDING, State.UNKNOWN))
+    unknown = primary(Location).filter(pk__in=list(prefixes), state__in=(State.PENDING, State.UNKNOWN))
     unknown.update(state=State.FAILED, resolved_at=timezone.now())
 
 
@@ -60,11 +60,6 @@ def present_version() -> str:
         return data_version(current_chain().providers)
     except GeoError:
         return ""
-
-
-def stored() -> QuerySet[Location]:
-    """Return the rows where they are written, which a replica may not have yet."""
-    return Location.objects.using(router.db_for_write(Location))
 
 
 def _row(prefix: str, place: GeoResult | None, version: str, now: datetime.datetime) -> Location:
@@ -79,7 +74,7 @@ def _row(prefix: str, place: GeoResult | None, version: str, now: datetime.datet
 
 
 def _upsert(rows: list[Location]) -> None:
-    table = stored()
+    table = primary(Location)
     conflict: dict[str, Any] = {"update_conflicts": True, "update_fields": [*PLACE, *NOTES]}
     if connections[table.db].features.supports_update_conflicts_with_target:  # all but MySQL and MariaDB
         conflict["unique_fields"] = ["prefix"]

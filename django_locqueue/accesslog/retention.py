@@ -4,13 +4,14 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from django.db import router
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from django_locqueue.accesslog.analytics.days import of_days
 from django_locqueue.accesslog.analytics.stale import close_hours, countable
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, Location, Loss
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.privacy.visitor_keys import day_of, delete_old_keys
 
 BATCH = 5000  # rows; a statement of milliseconds, so that nobody waits for its locks
@@ -36,18 +37,19 @@ def prune(now: datetime.datetime | None = None, should_stop: Callable[[], bool] 
     kept = kept_since(access_log.RETENTION_DAYS, now)
     if kept is not None:
         close_hours(kept)  # what is counted again from now on would lack what is gone
-        deleted["requests"] = _delete(_rows(AccessLog).filter(~countable(), time__lt=kept), "time", should_stop)
+        deleted["requests"] = _delete(primary(AccessLog).filter(~countable(), time__lt=kept), "time", should_stop)
         deleted["networks"] = _delete_unvisited(kept, should_stop)
     kept = kept_since(access_log.ROLLUP_RETENTION_DAYS, now)
     if kept is not None:
-        deleted["counts"] += _delete(_rows(Loss).filter(time__lt=kept), "time", should_stop)
+        deleted["counts"] += _delete(primary(Loss).filter(time__lt=kept), "time", should_stop)
     for dimension in HourlyStat.Dimension:
         # Whose address it is does not depend on the table that it is in.
         days = access_log.RETENTION_DAYS if dimension == HourlyStat.Dimension.IP else access_log.ROLLUP_RETENTION_DAYS
         kept = kept_since(days, now)
         if kept is not None:
-            old = _rows(HourlyStat).filter(dimension=dimension, hour__lt=kept)
-            deleted["counts"] += _delete(old, "hour", should_stop)
+            for stored in (dimension, of_days(dimension)):
+                old = primary(HourlyStat).filter(dimension=stored, hour__lt=kept)
+                deleted["counts"] += _delete(old, "hour", should_stop)
     return deleted
 
 
@@ -71,16 +73,12 @@ def _delete_unvisited(kept: datetime.datetime, should_stop: Callable[[], bool]) 
     With a long PREFIX_V4 or PREFIX_V6 their keys are as personal as addresses.
     """
     deleted = 0
-    visits = _rows(AccessLog).filter(location=OuterRef("pk"))
+    visits = primary(AccessLog).filter(location=OuterRef("pk"))
     found = [""]
     while not should_stop():
-        found = list(_rows(Location).filter(pk__gt=found[-1]).order_by("pk").values_list("pk", flat=True)[:BATCH])
+        found = list(primary(Location).filter(pk__gt=found[-1]).order_by("pk").values_list("pk", flat=True)[:BATCH])
         if not found:
             break
-        old = _rows(Location).filter(pk__in=found, requested_at__lt=kept)
+        old = primary(Location).filter(pk__in=found, requested_at__lt=kept)
         deleted += old.filter(~Exists(visits)).delete()[0]
     return deleted
-
-
-def _rows(model: type[Model]) -> "QuerySet[Any]":
-    return model._default_manager.using(router.db_for_write(model))

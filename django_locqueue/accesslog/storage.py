@@ -8,13 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.db import DataError, IntegrityError, router, transaction
+from django.db import DataError, IntegrityError, transaction
 
 from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.primary import primary
 
 logger = logging.getLogger("django_locqueue.accesslog")
 
@@ -76,7 +77,7 @@ def to_row(hit: Hit) -> AccessLog:
 
 
 def _insert_all(rows: list[AccessLog], bad: list[str]) -> list[AccessLog]:
-    alias = router.db_for_write(AccessLog)
+    alias = primary(AccessLog).db
     table = AccessLog.objects.using(alias)
     try:
         with transaction.atomic(using=alias):

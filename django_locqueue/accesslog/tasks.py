@@ -3,20 +3,29 @@
 import time
 from typing import Any
 
-from django.db import router, transaction
+from django.db import transaction
 
 from django_locqueue import task
 from django_locqueue.accesslog.analytics.stale import mark_stale
-from django_locqueue.accesslog.analytics.tasks import count_hours
+from django_locqueue.accesslog.analytics.tasks import add_up_days, count_hours
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.housekeeping import forget_users, prune_access_log
 from django_locqueue.accesslog.locating import locate, refresh_locations, request_locating
 from django_locqueue.accesslog.losses import record_loss
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.storage import insert_hits
 
 # This module is where a worker finds the tasks of an app.
-__all__ = ["count_hours", "forget_users", "locate", "prune_access_log", "record_hits", "refresh_locations"]
+__all__ = [
+    "add_up_days",
+    "count_hours",
+    "forget_users",
+    "locate",
+    "prune_access_log",
+    "record_hits",
+    "refresh_locations",
+]
 
 # Below the site's own tasks: a visitor's mail goes out before the log of the visit is complete.
 RECORD_PRIORITY = -10
@@ -31,7 +40,7 @@ def record_hits(private_hits: list[Any]) -> dict[str, int]:
     stored it raises and is tried again, with a newer worker perhaps; what is bad among good ones is counted as lost.
     The argument has its name so that the pages of tasks mask it: there are addresses in it.
     """
-    with transaction.atomic(using=router.db_for_write(AccessLog)):
+    with transaction.atomic(using=primary(AccessLog).db):
         good, bad = insert_hits(private_hits)
         mark_stale(row.time for row in good)
         if bad:

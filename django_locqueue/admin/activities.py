@@ -1,11 +1,9 @@
 """The list of what people changed. It is only read."""
 
-from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
@@ -13,24 +11,23 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.admin import moments
 from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, is_filter, what, where
 from django_locqueue.admin.changes import CHANGES
-from django_locqueue.admin.filters import Offered
+from django_locqueue.admin.filters import PERIOD_LABELS, Offered
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Activity
 from django_locqueue.policies import legible, masking
+from django_locqueue.store.bulk import SOURCE
+from django_locqueue.store.selection import PERIODS
 
 VERB_LABELS = {
     **{change.verb.name: change.label for change in CHANGES.values() if change.name == change.verb.name},
     **OTHERS,
 }
 VERB_LABELS["prune"] = _("Deleted old tasks")
-PERIODS = {
-    "1h": (_("Last hour"), timedelta(hours=1)),
-    "24h": (_("Last 24 hours"), timedelta(days=1)),
-    "7d": (_("Last 7 days"), timedelta(days=7)),
-}
+SOURCES = {"command": _("command"), SOURCE: _("bulk operation")}  # others are addresses
 
 
 WINDOW = 100_000  # no index serves the filters: they look at the newest rows
@@ -57,12 +54,12 @@ class PeriodFilter(admin.SimpleListFilter):
     parameter_name = "last"
 
     def lookups(self, request: Any, model_admin: Any) -> Any:
-        return [(name, label) for name, (label, _length) in PERIODS.items()]
+        return PERIOD_LABELS
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         if self.value() not in PERIODS:
             return queryset
-        return newest(queryset).filter(time__gte=timezone.now() - PERIODS[str(self.value())][1])
+        return newest(queryset).filter(time__gte=DatabaseNow() - PERIODS[str(self.value())])
 
 
 @page(Activity)
@@ -145,4 +142,4 @@ class ActivityAdmin(PlainListAdmin):
 
     @admin.display(description=_("from"), empty_value="–")
     def source_column(self, activity: Activity) -> Any:
-        return _("command") if activity.source == "command" else legible.line(activity.source) or None
+        return SOURCES.get(activity.source) or legible.line(activity.source) or None

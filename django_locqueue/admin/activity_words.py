@@ -39,7 +39,7 @@ OTHERS: dict[str, Any] = {
     "bulk_stop": gettext_lazy("Stopped a bulk operation."),
     "prune": ngettext_lazy("Deleted %(count)s old task.", "Deleted %(count)s old tasks.", "count"),
 }
-COUNTED = {*OF_TASKS, "prune", "export"}
+COUNTED = {*OF_TASKS, "prune"}
 ON_ONE_TASK = {*OF_TASKS, "enqueue", "view_payload"}
 
 # What a change was asked for besides, by the options of its verb.
@@ -47,6 +47,7 @@ CHOSEN = {
     "run_after": pgettext_lazy("condition", "time"),
     "queue_name": pgettext_lazy("condition", "to queue"),
     "priority": pgettext_lazy("condition", "priority"),
+    "fresh_attempts": gettext_lazy("give them a fresh set of attempts"),
 }
 
 
@@ -69,19 +70,24 @@ def where(activity: Activity, groups: Mapping[str, ErrorGroup]) -> str:
     selection = activity.selection
     if not isinstance(selection, Mapping):
         return ""
-    if is_filter(selection):
-        return stored_words(selection, groups)
     found = []
+    if is_filter(selection):
+        found.append(stored_words({key: value for key, value in selection.items() if key != "options"}, groups))
     if isinstance(ids := selection.get("ids"), list):
         more = len(ids) - MOST_IDS
         listed = ", ".join(f"#{pk}" for pk in ids[:MOST_IDS])
         found.append(f"{listed} …" if more > 0 else listed)
     if isinstance(options := selection.get("options"), Mapping):
-        found += [
-            _("%(condition)s: %(value)s") % {"condition": CHOSEN.get(key, key), "value": _value(key, value)}
-            for key, value in options.items()
-        ]
+        found += chosen(options)
     return legible.line(" · ".join(found))
+
+
+def chosen(options: Mapping[str, Any]) -> list[str]:
+    """Return in words what a change was asked for besides."""
+    return [
+        _("%(condition)s: %(value)s") % {"condition": CHOSEN.get(key, key), "value": _value(key, value)}
+        for key, value in options.items()
+    ]
 
 
 def is_filter(selection: Any) -> bool:
@@ -101,6 +107,8 @@ def _grouped(count: int) -> str:
 
 def _value(key: str, value: Any) -> Any:
     """Return an option as people read it."""
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
     if key == "run_after" and isinstance(value, str):
         try:
             return moments.whole(datetime.fromisoformat(value))

@@ -1,14 +1,15 @@
 """The tries at one task, newest first, with what each left behind."""
 
+import re
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models.functions import Left, Length
+from django.utils.html import format_html, format_html_join
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.columns import error_line
-from django_locqueue.admin.tracebacks import draw_traceback
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import State, TaskAttempt
 from django_locqueue.models.task import worker_names
@@ -19,6 +20,14 @@ FEW = 5
 MANY = 50
 TRACEBACK_LENGTH = 20_000
 TIMED_OUT = class_path(TaskTimeout)
+
+_FRAME = re.compile(r'^  File "([^"\n]*)", line ', re.MULTILINE)
+# Installed packages, Python's own library, what is frozen into it, and us. By their names: a worker's folders may be
+# others than those of the web server.
+_OTHERS = re.compile(
+    r"[\\/](?:(?:site|dist)-packages|lib[\\/]python3[.\d]*|django_locqueue)[\\/]|^<frozen ", re.IGNORECASE
+)
+_END_OF_FRAMES = re.compile(r"\n(?=\S|\n)")  # the exception itself, or another's traceback
 
 
 class Try(NamedTuple):
@@ -111,3 +120,28 @@ def _last_try(task: Any) -> list[Try]:
             is_cut=False,
         )
     ]
+
+
+def draw_traceback(text: str) -> tuple[Any, bool]:
+    """Return a legible traceback as HTML, and whether frames of both other people's code and one's own are in it.
+
+    The former are marked, so that they can be hidden without a script.
+    """
+    pieces: list[tuple[str, str]] = []
+    starts = [match.start() for match in _FRAME.finditer(text)]
+    begin = 0
+    for start, following in zip(starts, [*starts, len(text)][1:], strict=True):
+        pieces.append(("", text[begin:start]))
+        end = _END_OF_FRAMES.search(text, start, following)
+        begin = end.end() if end else following
+        path = _FRAME.match(text, start)
+        is_others = path is not None and _OTHERS.search(path[1]) is not None
+        pieces.append(("lq-others" if is_others else "lq-own", text[start:begin]))
+    pieces.append(("", text[begin:]))
+    kinds = {kind for kind, _ in pieces}
+    if not {"lq-others", "lq-own"} <= kinds:
+        return text, False
+    drawn = format_html_join(
+        "", "{}", ((format_html('<span class="{}">{}</span>', kind, part) if kind else part,) for kind, part in pieces)
+    )
+    return drawn, True

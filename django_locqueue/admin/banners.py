@@ -20,6 +20,7 @@ from django_locqueue.observability.verdict import CLOCK_SECONDS
 from django_locqueue.policies import legible
 
 MOST_OF_A_KIND = 5
+PAUSING = ("locqueue.view_queue", "locqueue.pause_queue")
 OVERDUE = timedelta(minutes=5)  # as the tab of overdue tasks
 
 
@@ -55,6 +56,9 @@ def banners(request: Any, site: Any, found: Snapshot, queues: list[Any]) -> Iter
         yield from _unknown(site, found)
         yield from _late(found)
     yield from _paused(request, site, queues)
+    if found.late_seconds:
+        said = {"span": moments.span(timedelta(seconds=found.late_seconds))}
+        yield Banner(_("The database is slow: the numbers on this page are %(span)s old.") % said)
     if abs(found.clock_seconds) > CLOCK_SECONDS:
         seconds = round(abs(found.clock_seconds))
         text = ngettext(
@@ -113,9 +117,7 @@ def _late(found: Snapshot) -> Iterator[Banner]:
 def _paused(request: Any, site: Any, queues: list[Any]) -> Iterator[Banner]:
     for queue in [queue for queue in queues if queue.is_paused][:MOST_OF_A_KIND]:
         url = reverse("admin:locqueue_queue_resume", args=[quote(queue.name)], current_app=site.name)
-        yield Banner(
-            _pause(queue), button=(url, _("Resume")) if may(request, "locqueue.pause_queue") else None, is_quiet=True
-        )
+        yield Banner(_pause(queue), button=(url, _("Resume")) if may(request, PAUSING) else None, is_quiet=True)
 
 
 def _pause(queue: Queue) -> Any:

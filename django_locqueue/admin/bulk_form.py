@@ -8,18 +8,30 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_locqueue import clock
-from django_locqueue.admin.change_forms import REASON, ReasonForm
-from django_locqueue.admin.changes import Change
+from django_locqueue.admin.change import Change
+from django_locqueue.admin.change_forms import DATETIME, REASON, ReasonForm
+from django_locqueue.store.bulk import MOST
 
 TYPED_ABOVE = 1_000  # so many tasks are only changed when their number was typed
 MOST_A_MINUTE = 1_000_000
 
 
 class BulkForm(ReasonForm):
-    """Stands before the form of a change, see :func:`form_for`, and asks when, how fast, and whether so many."""
+    """Stands before the form of a change, see :func:`form_for`, and asks when, how many and how fast."""
 
-    start = forms.ChoiceField(choices=[("now", ""), ("at", "")], required=False)
-    start_at = forms.DateTimeField(required=False)
+    start_at = forms.DateTimeField(
+        label=gettext_lazy("start at"),
+        required=False,
+        widget=DATETIME,
+        help_text=gettext_lazy("Leave it empty to start at once."),
+    )
+    most = forms.IntegerField(
+        label=gettext_lazy("at most in all"),
+        min_value=1,
+        max_value=MOST,
+        required=False,
+        help_text=gettext_lazy("The first of the list are changed. Leave it empty to change all of them."),
+    )
     rate = forms.IntegerField(
         label=gettext_lazy("at most per minute"),
         min_value=1,
@@ -44,16 +56,9 @@ class BulkForm(ReasonForm):
             del self.fields["fresh_attempts"]
         if number <= TYPED_ABOVE:
             del self.fields["typed"]
-
-    @property
-    def first(self) -> list[Any]:
-        """The fields above the start: what the change needs, and why."""
-        return [field for field in self if field.name not in BulkForm.base_fields or field.name == REASON]
-
-    @property
-    def last(self) -> list[Any]:
-        """Those below it."""
-        return [self[name] for name in ("rate", "fresh_attempts", "typed") if name in self.fields]
+        # What the change needs, and why; then how.
+        own = [name for name in self.fields if name not in BulkForm.base_fields]
+        self.order_fields([*own, REASON, *BulkForm.base_fields])
 
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
@@ -61,17 +66,13 @@ class BulkForm(ReasonForm):
             raise forms.ValidationError(_("Type the number of tasks: %(number)s.") % {"number": self.number})
         return typed
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
-        if cleaned.get("start") == "at" and not self.errors.get("start_at"):
-            start_at = cleaned.get("start_at")
-            if start_at is None or clock.storable(start_at) <= self.now:
-                self.add_error("start_at", _("Give a time to come."))
-        return cleaned
-
-    @property
-    def start_time(self) -> datetime | None:
-        return clock.storable(self.cleaned_data["start_at"]) if self.cleaned_data.get("start") == "at" else None
+    def clean_start_at(self) -> datetime | None:
+        start_at = self.cleaned_data["start_at"]
+        if start_at is None:
+            return None
+        if clock.storable(start_at) <= self.now:
+            raise forms.ValidationError(_("This time has passed."))
+        return clock.storable(start_at)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -2,38 +2,25 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
 from django.utils.http import urlencode
-from django.utils.translation import gettext as _
 
 from django_locqueue.admin.permissions import may
-from django_locqueue.models import Queue
 from django_locqueue.verbs import BULK_PERMISSION, VERBS
 
-PERMISSION = BULK_PERMISSION
+# Who asks for one is shown which tasks are meant.
+PERMISSIONS = (BULK_PERMISSION, "locqueue.view_task")
+
+
+def bulk_page(request: Any, site: Any) -> str | None:
+    """Return the address of that page; None if the person may not use it, or the site has none."""
+    try:
+        return reverse("admin:locqueue_bulkoperation_new", current_app=site.name) if may(request, PERMISSIONS) else None
+    except NoReverseMatch:
+        return None
 
 
 def bulk_url(request: Any, site: Any, verb: str, listing: str, **conditions: str) -> str | None:
-    """Return the address; None if the person may not make the change, or the site has no such page."""
-    if not may(request, [PERMISSION, VERBS[verb].permission]):
-        return None
-    try:
-        url = reverse("admin:locqueue_bulkoperation_new", current_app=site.name)
-    except NoReverseMatch:
-        return None
-    return f"{url}?{urlencode({'listing': listing, **conditions, 'verb': verb})}"
-
-
-def queue_columns(request: Any, site: Any) -> tuple[Any, ...]:
-    """Return a column of the list of queues, for whom it is: each queue's ready tasks can be cancelled."""
-    if bulk_url(request, site, "cancel", "ready") is None:
-        return ()
-
-    @admin.display(description="", empty_value="")
-    def cancel_all(queue: Queue) -> Any:
-        url = bulk_url(request, site, "cancel", "ready", queue=queue.name)
-        return format_html('<a href="{}">{}</a>', url, _("Cancel all ready…"))
-
-    return (cancel_all,)
+    """Return the address that asks for a change; None if the person may not make it."""
+    url = bulk_page(request, site) if may(request, VERBS[verb].permission) else None
+    return url and f"{url}?{urlencode({'listing': listing, **conditions, 'verb': verb})}"

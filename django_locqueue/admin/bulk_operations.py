@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.core import signing
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.http import HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.db import router, transaction
+from django.http import HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -16,36 +17,28 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue import conf
 from django_locqueue.admin import moments
+from django_locqueue.admin.activity_words import chosen
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_form import BulkForm, form_for
-from django_locqueue.admin.bulk_links import PERMISSION
+from django_locqueue.admin.bulk_links import PERMISSIONS
 from django_locqueue.admin.bulk_request import Asked, preview
-from django_locqueue.admin.bulk_words import WORDS, label_of
-from django_locqueue.admin.changes import CHANGES, RETRY, SAME_ARGUMENTS, Change
+from django_locqueue.admin.change import Change
+from django_locqueue.admin.changes import CHANGES, label_of
 from django_locqueue.admin.live import live
 from django_locqueue.admin.noting import note
-from django_locqueue.admin.pages import page
+from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of, stored_words
-from django_locqueue.admin.statement_limit import TooSlow, statement_limit
-from django_locqueue.admin.strip import Strip
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_text
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store import get_store
-from django_locqueue.verbs import VERBS
+from django_locqueue.store.bulk import MOST
+from django_locqueue.verbs import BULK_PERMISSION, VERBS
 
 REFRESH_SECONDS = 5
-LISTS = {
-    **dict.fromkeys(("ready", "overdue", "scheduled", "blocked"), "pendingtask"),
-    "running": "runningtask",
-    **dict.fromkeys(("failed", "dismissed"), "failedtask"),
-    **dict.fromkeys(
-        ("retried", "retrying", "succeeded_after_retry", "failed_after_retries", "retried_by_hand"), "retriedtask"
-    ),
-    "all": "task",
-}
 State = BulkOperation.State
 
 
@@ -66,7 +59,7 @@ class BulkOperationAdmin(PlainListAdmin):
     )
 
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        return any(map(request.user.has_perm, ("locqueue.view_bulkoperation", PERMISSION)))
+        return any(map(request.user.has_perm, ("locqueue.view_bulkoperation", BULK_PERMISSION)))
 
     def has_module_permission(self, request: Any) -> bool:
         return self.has_view_permission(request)
@@ -75,11 +68,11 @@ class BulkOperationAdmin(PlainListAdmin):
         return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
+        page, stop = self.looked_at(live(self.page_view)), self.posted_to(self.stop_view)
         return [
-            path("new/", view(self.new_view), name="locqueue_bulkoperation_new"),
-            path("<int:operation_id>/change/", view(live(self.page_view)), name="locqueue_bulkoperation_change"),
-            path("<int:operation_id>/stop/", view(self.stop_view), name="locqueue_bulkoperation_stop"),
+            path("new/", self.admin_site.admin_view(self.new_view), name="locqueue_bulkoperation_new"),
+            path("<int:operation_id>/change/", page, name="locqueue_bulkoperation_change"),
+            path("<int:operation_id>/stop/", stop, name="locqueue_bulkoperation_stop"),
             *super().get_urls(),
         ]
 
@@ -120,7 +113,7 @@ class BulkOperationAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("reason"), empty_value="–")
     def reason_column(self, operation: BulkOperation) -> str | None:
-        return legible.line(operation.reason) or None
+        return legible.line(masking.mask_text(operation.reason)) or None
 
     @admin.display(description=gettext_lazy("asked for"))
     def asked_column(self, operation: BulkOperation) -> Any:
@@ -129,8 +122,6 @@ class BulkOperationAdmin(PlainListAdmin):
     # -- asking for a new one
 
     def new_view(self, request: Any) -> Any:
-        if request.method not in ("GET", "HEAD", "POST"):
-            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         try:
             if request.method == "POST":
                 asked = Asked.from_signed(request.POST.get("asked", ""))
@@ -139,45 +130,53 @@ class BulkOperationAdmin(PlainListAdmin):
                 with statement_limit(get_store().alias, conf.admin.STATEMENT_SECONDS):
                     asked = Asked.of(request.GET.get("verb", ""), request.GET)
         except signing.BadSignature:
-            text = _("Nothing was changed: this page was too old. Look at the list again.")
-            self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(self.url("changelist"))
+            return self.nothing_asked(request, _("Nothing was changed: this page was too old. Look at the list again."))
         except TooSlow:
-            text = _("This search took too long. Narrow it by queue, task or time.")
-            self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(self.url("changelist"))
+            return self.nothing_asked(request, _("This search took too long. Narrow it by queue, task or time."))
         except ValueError as error:
             raise BadRequest(str(error)) from error
-        self.permit(request, asked.change)
-        store = get_store()
+        change = asked.change
+        self.permit(request, change)
         data = request.POST if request.method == "POST" else None
-        form = form_for(asked.change)(data, change=asked.change, number=asked.found, now=asked.asked_at)
+        form = form_for(change)(data, change=change, number=asked.found, now=asked.asked_at)
         if (asked.found or asked.is_cut) and form.is_valid():
             return self.begin(request, asked, form)
-        words, numbers = WORDS[asked.change.name], {"count": asked.found, "number": asked.number_text}
-        return self.respond(
+        numbers = {"count": asked.found, "number": asked.number_text}
+        return self.ask(
             request,
-            "admin/locqueue/bulk_new.html",
-            title=words.question % numbers,
+            change.question % numbers,
+            form,
+            template="admin/locqueue/bulk_new.html",
+            back=self.shown_url(request, asked),
+            yes=change.yes % numbers,
+            hidden=[("asked", asked.signed())],
+            warning=change.warning,
+            is_dangerous=change.is_dangerous,
             asked=asked,
-            signed=asked.signed(),
-            form=form,
-            warning=asked.change.warning or (SAME_ARGUMENTS if asked.change is RETRY else ""),
-            yes=words.yes % numbers,
             preview=preview(asked, self.admin_site.name),
-            same=self.link_to(store.unfinished_bulk(asked.change.verb.name, asked.selection)),
-            is_dangerous=asked.change.name in ("delete", "cancel"),
-            back=self.list_url(request, asked),
+            same=self.link_to(get_store().unfinished_bulk(change.verb.name, asked.selection)),
         )
+
+    def nothing_asked(self, request: Any, why: str) -> Any:
+        self.message_user(request, why, messages.WARNING)
+        return HttpResponseRedirect(self.list_url())
 
     @staticmethod
     def permit(request: Any, change: Change | None) -> None:
         """Refuse whom the change is not permitted. An unknown verb is refused by its name."""
-        if not may(request, [PERMISSION, *([change.permission] if change else [])]):
+        if not may(request, [*PERMISSIONS, *([change.permission] if change else [])]):
             raise PermissionDenied
 
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
-        store = get_store()
+        users = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
+        with transaction.atomic(using=users.db):
+            # A form that is sent twice at once: the second waits here, and finds the operation of the first.
+            users.select_for_update().filter(pk=request.user.pk).first()
+            with get_store().transaction():
+                return self._begin(request, asked, form)
+
+    def _begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
+        store, data = get_store(), form.cleaned_data
         verb = asked.change.verb.name
         operation = store.asked_bulk(verb, asked.asked_at, asked.upper_id)
         operation = operation or store.unfinished_bulk(verb, asked.selection, form.options)
@@ -189,30 +188,31 @@ class BulkOperationAdmin(PlainListAdmin):
                 asked.selection,
                 by=request.user.get_username(),
                 user_id=str(request.user.pk),
-                reason=form.cleaned_data["reason"],
+                reason=data["reason"],
                 options=form.options,
                 matched=asked.matched,
-                rate=form.cleaned_data["rate"],
+                most=data["most"] or MOST,
+                rate=data["rate"],
                 upper_id=asked.upper_id,
                 asked_at=asked.asked_at,
-                start_at=form.start_time,
+                start_at=data["start_at"],
             )
             note(
                 request,
                 "bulk_start",
                 target=f"#{operation.pk}",
-                selection=operation.selection,
+                selection=operation.noted,
                 matched=operation.matched,
                 changed=0,
                 reason=operation.reason,
             )
-            text = WORDS[asked.change.name].begun % {"count": asked.found, "number": asked.number_text}
+            text = asked.change.begun % {"count": asked.found, "number": asked.number_text}
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.url("change", operation.pk))
 
-    def list_url(self, request: Any, asked: Asked) -> str:
+    def shown_url(self, request: Any, asked: Asked) -> str:
         """Return the list that shows the tasks that are meant."""
-        url = reverse(f"admin:locqueue_{LISTS[asked.selection.listing]}_changelist", current_app=self.admin_site.name)
+        url = self.list_url(list_of(asked.selection.listing))
         query = request.GET.copy()
         for name in ("verb", "listing"):
             query.pop(name, None)
@@ -224,15 +224,9 @@ class BulkOperationAdmin(PlainListAdmin):
     # -- the page of one
 
     def page_view(self, request: Any, operation_id: int) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         operation = BulkOperation.objects.filter(pk=operation_id).first()
         if operation is None:
-            text = _("Bulk operation #%(id)s does not exist.") % {"id": operation_id}
-            self.message_user(request, text, messages.WARNING)
-            return HttpResponseRedirect(self.url("changelist"))
+            return self.nothing_asked(request, _("Bulk operation #%(id)s does not exist.") % {"id": operation_id})
         now = get_store().now()
         return self.respond(
             request,
@@ -246,25 +240,20 @@ class BulkOperationAdmin(PlainListAdmin):
             skipped=grouped(operation.skipped),
             conditions=stored_words(operation.selection),
             options=options_of(operation),
+            most=grouped(operation.most) if operation.most < MOST else "",
+            reason=legible.line(masking.mask_text(operation.reason)),
             stop_url=self.url("stop", operation.pk)
             if not operation.is_finished and self.may_stop(request, operation)
             else "",
-            lq=Strip(
-                request,
-                self.admin_site,
-                self.opts.label_lower,
-                refresh=None if operation.is_finished else REFRESH_SECONDS,
-            ),
+            refresh=None if operation.is_finished else REFRESH_SECONDS,
         )
 
     def stop_view(self, request: Any, operation_id: int) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         operation = BulkOperation.objects.filter(pk=operation_id).first()
         if operation is None or not self.may_stop(request, operation):
             raise PermissionDenied
         if get_store().stop_bulk(operation_id, by=request.user.get_username()):
-            note(request, "bulk_stop", target=f"#{operation_id}", selection=operation.selection)
+            note(request, "bulk_stop", target=f"#{operation_id}", selection=operation.noted)
             self.message_user(request, _("The operation was stopped."), messages.SUCCESS)
         else:
             self.message_user(request, _("Nothing was changed: the operation had ended."), messages.WARNING)
@@ -274,22 +263,7 @@ class BulkOperationAdmin(PlainListAdmin):
     def may_stop(request: Any, operation: BulkOperation) -> bool:
         """Who might have asked for it; not only who did: that person may be asleep."""
         verb = VERBS.get(operation.verb)
-        return may(request, [PERMISSION, *([verb.permission] if verb else [])])
-
-    def respond(self, request: Any, template: str, **context: Any) -> TemplateResponse:
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
-            request,
-            template,
-            {
-                **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "list_url": self.url("changelist"),
-                "list_name": self.opts.verbose_name_plural,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
-                **context,
-            },
-        )
+        return may(request, [*PERMISSIONS, *([verb.permission] if verb else [])])
 
 
 def grouped(number: int) -> str:
@@ -298,7 +272,7 @@ def grouped(number: int) -> str:
 
 def options_of(operation: BulkOperation) -> list[str]:
     stored = operation.options if isinstance(operation.options, dict) else {}
-    return [legible.line(f"{name}: {value}") for name, value in sorted(stored.items())]
+    return list(map(legible.line, chosen(stored)))
 
 
 def counts_of(operation: BulkOperation) -> Any:

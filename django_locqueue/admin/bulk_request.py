@@ -13,19 +13,19 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
-from django_locqueue.admin.changes import CHANGES, Change
+from django_locqueue.admin.change import Change
+from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.selection_words import words_of
 from django_locqueue.models import BulkOperation
-from django_locqueue.observability.stats import capped_counts
+from django_locqueue.observability.stats import CAP
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 SALT = "django_locqueue.bulk"
 VALID_SECONDS = 24 * 3600
-COUNTED = 50_000  # tasks; beyond it a worker counts
-WINDOW = 100_000  # of a listing, where not all of it matches
-LOOKED_AT = 10_000  # tasks whose names are counted on the page
+COUNTED = CAP  # tasks, by their names; beyond it a worker counts
+WINDOW = CAP  # of a listing, where not all of it matches
 EXAMPLES = 5
 
 
@@ -47,11 +47,10 @@ class Asked:
         if change is None:
             raise ValueError(f"verb must be one of {', '.join(CHANGES)}, got {name[:50]!r}.")
         store = get_store()
-        asked = cls(change, Selection.from_query(query), store.now(), store.upper_id(), 0, is_cut=False)
-        rows, is_cut = asked.tasks
-        found = capped_counts({"found": rows}, COUNTED)["found"]
-        counted = replace(asked, found=min(found, COUNTED), is_cut=is_cut or found > COUNTED)
-        counted.__dict__["tasks"] = asked.tasks  # found already
+        asked = cls(change, Selection.from_query(query, now=store.now), store.now(), store.upper_id(), 0, is_cut=False)
+        first, is_cut = asked.first
+        counted = replace(asked, found=len(first), is_cut=is_cut)
+        counted.__dict__["first"] = asked.first  # read already
         return counted
 
     @property
@@ -65,9 +64,11 @@ class Asked:
         )
 
     @cached_property
-    def tasks(self) -> tuple[Any, bool]:
-        """Return those that a page looks at; and whether there are more to look at."""
-        return get_store().first_bulk_tasks(self.operation, WINDOW)
+    def first(self) -> tuple[list[Any], bool]:
+        """Return the ids and paths of those that a page looks at; and whether there are more to look at."""
+        rows, is_cut = get_store().first_bulk_tasks(self.operation, WINDOW)
+        found = list(rows.values_list("pk", "task_path")[: COUNTED + 1])
+        return found[:COUNTED], is_cut or len(found) > COUNTED
 
     @property
     def matched(self) -> int:
@@ -97,13 +98,12 @@ class Preview(NamedTuple):
 
     conditions: list[str]
     by_task: list[str]
-    is_cut: bool  # only the first LOOKED_AT are counted by task
     examples: list[tuple[str, int]]  # address and number
     only_until: str
 
 
 def preview(asked: Asked, site_name: str) -> Preview:
-    first = list(asked.tasks[0].values_list("pk", "task_path")[:LOOKED_AT])
+    first = asked.first[0]
     names = Counter(path.rpartition(".")[2] for _pk, path in first)
     shown = [
         _("%(task)s: %(count)s") % {"task": legible.line(name), "count": number_format(count, force_grouping=True)}
@@ -112,7 +112,6 @@ def preview(asked: Asked, site_name: str) -> Preview:
     return Preview(
         words_of(asked.selection),
         [*shown, *(["…"] if len(names) > len(shown) else [])],
-        len(first) == LOOKED_AT,
         [
             (reverse("admin:locqueue_task_change", args=[pk], current_app=site_name), pk)
             for pk, _path in first[:EXAMPLES]

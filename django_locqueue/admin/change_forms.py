@@ -15,6 +15,12 @@ from django_locqueue.store import get_store
 
 MOST_QUEUES = 200
 REASON = "reason"
+DATETIME = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
+
+
+def sent(request: Any, form: type[Any]) -> Any:
+    """Return the form, filled in if the person has sent it: the page that asks has a field that says so."""
+    return form(request.POST if request.POST.get("confirmed") == "yes" else None)
 
 
 class ReasonField(forms.CharField):
@@ -48,9 +54,7 @@ class ReasonForm(forms.Form):
 
 
 class TimeForm(ReasonForm):
-    run_after = forms.DateTimeField(
-        label=gettext_lazy("time"), widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
-    )
+    run_after = forms.DateTimeField(label=gettext_lazy("time"), widget=DATETIME)
 
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)

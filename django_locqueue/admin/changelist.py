@@ -9,15 +9,16 @@ from django.db.models import Q, Subquery
 from django.utils.functional import cached_property
 
 from django_locqueue import conf
+from django_locqueue.admin.bulk_links import bulk_page
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB, others_of
-from django_locqueue.admin.statement_limit import TooSlow, statement_limit
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
-from django_locqueue.observability.stats import capped_text
+from django_locqueue.observability.stats import CAP, capped_text
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
 
-WINDOW = 25_000  # rows: each may lie on a page of its own, and a list is to be there in 0.2 s
+WINDOW = CAP  # rows: each may lie on a page of its own, and a list is to be there in 0.2 s
 
 
 class TaskChangeList(ChangeList):
@@ -51,7 +52,7 @@ class TaskChangeList(ChangeList):
             self.selection: Selection = self.model_admin.selection(request)
         except ValueError as error:
             raise IncorrectLookupParameters(str(error)) from error
-        rows = self._behind(request, self.selection.listed(self.model_admin.get_queryset(request)))
+        rows = self.listed = self._behind(request, self.selection.listed(self.model_admin.get_queryset(request)))
         if self.selection.scans:
             rows = self._in_window(rows)
         self.root_queryset = self.selection.matching(rows)
@@ -79,8 +80,8 @@ class TaskChangeList(ChangeList):
             page = self.paginator.page(self.page_num if self.multi_page else 1)
         except InvalidPage as error:
             raise IncorrectLookupParameters from error
-        # More than the count says may have come since.
-        self.result_list: Any = list(page.object_list[: self.list_per_page])
+        # More than the count says may have come since. Where there is none, the window is not read again.
+        self.result_list: Any = list(page.object_list[: self.list_per_page]) if self.result_count else []
 
     def _behind(self, request: Any, rows: Any) -> Any:
         """Return what comes after a given task, for lists that are longer than the paginator counts."""
@@ -129,7 +130,7 @@ class TaskChangeList(ChangeList):
         further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request)
         if len(tabs) + len(further) == 1:
             return []
-        gone = dict.fromkeys((SEARCH, BEHIND, "due", "last", "since", "until"))
+        gone = dict.fromkeys((SEARCH, BEHIND, "state", "due", "last", "since", "until"))
         links: list[dict[str, Any]] = [
             {
                 "label": tab.label,
@@ -150,7 +151,7 @@ class TaskChangeList(ChangeList):
     @cached_property
     def bulk_links(self) -> dict[str, str]:
         """Where each change can be made to all that match, by its name; nothing if the person may not."""
-        url = self.model_admin.bulk_url(self.request)
+        url = bulk_page(self.request, self.model_admin.admin_site)
         if not url or not self.result_count:
             return {}
         # A change that is a verb with a time or the like is asked for as that verb.

@@ -1,112 +1,16 @@
 """The words of what a person may do to tasks. Each change is a verb (``verbs.py``), made by the store, and says what it
 did.
-
-The store decides by the state that a task has at that moment; what a page showed may be old by then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple
-
-from django.contrib.admin.models import CHANGE, DELETION
+from django.contrib.admin.models import DELETION
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from django_locqueue.admin import permissions
-from django_locqueue.admin.change_forms import PriorityForm, QueueForm, ReasonForm, TimeForm
-from django_locqueue.models import State, Task
-from django_locqueue.models.activity import REASON_LENGTH
-from django_locqueue.verbs import VERBS, Applied, Verb
+from django_locqueue.admin.change import Change
+from django_locqueue.admin.change_forms import PriorityForm, QueueForm, TimeForm
+from django_locqueue.models import State
+from django_locqueue.verbs import VERBS
 
-
-class Asker(NamedTuple):
-    """Who asks for a change, and why."""
-
-    by: str = ""
-    reason: str = ""
-
-
-def _in_its_states(verb: Verb, task: Task) -> bool:
-    return task.state in verb.states
-
-
-@dataclass(frozen=True)
-class Change:
-    """One thing that can be done to a task. ``name`` is also its address. ``verb``: what is done.
-
-    ``form``: what is asked before, besides the reason; without ``question`` nothing is asked. ``offered``: whether it
-    makes sense for a task as a page shows it.
-    """
-
-    name: str
-    verb: Verb
-    label: Any
-    done: Any  # sentences with a %(count)s; ngettext_lazy
-    skipped: Any
-    nothing: Any  # for a single task that was not changed
-    logged: Any  # for its history
-    question: Any = None  # asked before it is done; ngettext_lazy
-    warning: Any = ""
-    form: type[ReasonForm] = ReasonForm
-    offered: Callable[[Verb, Task], bool] = _in_its_states
-    log_flag: int = CHANGE
-
-    @property
-    def codename(self) -> str:
-        return self.verb.codename
-
-    @property
-    def permission(self) -> str:
-        return self.verb.permission
-
-    @property
-    def confirm_label(self) -> str:
-        """The word for the button that sends what was asked for."""
-        return str(_("Yes, I’m sure") if self.form is ReasonForm else self.label).rstrip("…")
-
-    def apply(
-        self, store: Any, ids: Sequence[int], asker: Asker, options: Mapping[str, Any] = MappingProxyType({})
-    ) -> Applied:
-        return self.verb(store, ids, by=asker.by, reason=asker.reason, options=options)
-
-    def is_offered(self, task: Task) -> bool:
-        return self.offered(self.verb, task)
-
-    def label_for(self, task: Task) -> Any:
-        """Return the word for the button: what the change means for this task."""
-        if self.name == "cancel" and task.state == State.RUNNING:
-            return _("Ask to stop")
-        if self.name == "run" and task.is_retrying:
-            return _("Retry now")
-        return self.label
-
-    def sentences(self, changed: Applied, asked_for: int) -> str:
-        """Say how many tasks were changed and how many were not."""
-        skipped = asked_for - len(changed.done) - len(changed.asked)
-        said = []
-        if changed.done:
-            said.append(self.done % {"count": len(changed.done)})
-        if changed.asked:
-            sentence = ASKED_TOO if changed.done else ASKED
-            said.append(sentence % {"count": len(changed.asked)})
-        if skipped:
-            said.append(self.skipped % {"count": skipped})
-        return " ".join(str(sentence) for sentence in said)
-
-    def why_not(self, state: str | None) -> Any:
-        """Return why a single task was not changed that is in ``state`` now; None: it is gone."""
-        if state == State.RUNNING and State.RUNNING not in self.verb.states:
-            return _("Nothing was changed: the task started while you were looking.")
-        return self.nothing
-
-
-ASKED = ngettext_lazy("Asked %(count)s running task to stop.", "Asked %(count)s running tasks to stop.", "count")
-ASKED_TOO = ngettext_lazy(
-    "%(count)s was already running and was asked to stop.",
-    "%(count)s were already running and were asked to stop.",
-    "count",
-)
 NOT_WAITING = ngettext_lazy(
     "%(count)s was skipped because it no longer waits.", "%(count)s were skipped because they no longer wait.", "count"
 )
@@ -125,24 +29,31 @@ RETRY = Change(
     name="retry",
     verb=VERBS["retry"],
     label=_("Retry"),
+    question=ngettext_lazy("Retry %(number)s task?", "Retry %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, retry %(number)s task", "Yes, retry %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Retrying %(number)s task in the background.", "Retrying %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("Retried %(count)s task.", "Retried %(count)s tasks.", "count"),
     skipped=NOT_FAILED,
     nothing=HAS_NOT_FAILED,
     logged=_("Retried."),
+    warning=SAME_ARGUMENTS,
+    asks=False,
 )
 RETRY_AT = Change(
     name="retry_at",
     verb=VERBS["retry"],
     label=_("Retry at a time…"),
+    question=ngettext_lazy("Retry %(number)s task at a time?", "Retry %(number)s tasks at a time?", "count"),
+    yes=RETRY.yes,
+    begun=RETRY.begun,
     done=ngettext_lazy(
         "%(count)s task will be retried at that time.", "%(count)s tasks will be retried at that time.", "count"
     ),
     skipped=NOT_FAILED,
     nothing=HAS_NOT_FAILED,
     logged=_("To be retried at a time."),
-    question=ngettext_lazy(
-        "When should %(count)s task be retried?", "When should %(count)s tasks be retried?", "count"
-    ),
     warning=SAME_ARGUMENTS,
     form=TimeForm,
 )
@@ -150,6 +61,11 @@ RUN = Change(
     name="run",
     verb=VERBS["run"],
     label=_("Run now"),
+    question=ngettext_lazy("Run %(number)s task now?", "Run %(number)s tasks now?", "count"),
+    yes=ngettext_lazy("Yes, run %(number)s task now", "Yes, run %(number)s tasks now", "count"),
+    begun=ngettext_lazy(
+        "Making %(number)s task ready in the background.", "Making %(number)s tasks ready in the background.", "count"
+    ),
     done=ngettext_lazy(
         "%(count)s task no longer waits for its time.", "%(count)s tasks no longer wait for their time.", "count"
     ),
@@ -160,16 +76,23 @@ RUN = Change(
     ),
     nothing=_("Nothing was changed: the task is no longer scheduled."),
     logged=_("Made ready before its time."),
+    asks=False,
 )
 CHANGE_TIME = Change(
     name="change_time",
     verb=VERBS["change_time"],
     label=_("Change time…"),
+    question=ngettext_lazy("Change the time of %(number)s task?", "Change the time of %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, change the time of %(number)s task", "Yes, change the time of %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Changing the time of %(number)s task in the background.",
+        "Changing the time of %(number)s tasks in the background.",
+        "count",
+    ),
     done=ngettext_lazy("%(count)s task has another time.", "%(count)s tasks have another time.", "count"),
     skipped=NOT_WAITING,
     nothing=NO_LONGER_WAITS,
     logged=_("Got another time."),
-    question=ngettext_lazy("When should %(count)s task run?", "When should %(count)s tasks run?", "count"),
     form=TimeForm,
     # What waits behind a step of its workflow begins when that has ended.
     offered=lambda verb, task: (
@@ -180,28 +103,49 @@ MOVE = Change(
     name="move",
     verb=VERBS["move"],
     label=_("Move to another queue…"),
+    question=ngettext_lazy(
+        "Move %(number)s task to another queue?", "Move %(number)s tasks to another queue?", "count"
+    ),
+    yes=ngettext_lazy("Yes, move %(number)s task", "Yes, move %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Moving %(number)s task in the background.", "Moving %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("Moved %(count)s task.", "Moved %(count)s tasks.", "count"),
     skipped=NOT_WAITING,
     nothing=NO_LONGER_WAITS,
     logged=_("Moved to another queue."),
-    question=ngettext_lazy("Move %(count)s task to which queue?", "Move %(count)s tasks to which queue?", "count"),
     form=QueueForm,
 )
 CHANGE_PRIORITY = Change(
     name="change_priority",
     verb=VERBS["change_priority"],
     label=_("Change priority…"),
+    question=ngettext_lazy(
+        "Change the priority of %(number)s task?", "Change the priority of %(number)s tasks?", "count"
+    ),
+    yes=ngettext_lazy(
+        "Yes, change the priority of %(number)s task", "Yes, change the priority of %(number)s tasks", "count"
+    ),
+    begun=ngettext_lazy(
+        "Changing the priority of %(number)s task in the background.",
+        "Changing the priority of %(number)s tasks in the background.",
+        "count",
+    ),
     done=ngettext_lazy("%(count)s task has another priority.", "%(count)s tasks have another priority.", "count"),
     skipped=NOT_WAITING,
     nothing=NO_LONGER_WAITS,
     logged=_("Got another priority."),
-    question=ngettext_lazy("Which priority for %(count)s task?", "Which priority for %(count)s tasks?", "count"),
     form=PriorityForm,
 )
 STOP = Change(
     name="stop",
     verb=VERBS["stop"],
     label=_("Stop retrying"),
+    question=ngettext_lazy("Stop retrying %(number)s task?", "Stop retrying %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, stop retrying %(number)s task", "Yes, stop retrying %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Ending %(number)s task in the background.", "Ending %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("%(count)s task will not be retried.", "%(count)s tasks will not be retried.", "count"),
     skipped=ngettext_lazy(
         "%(count)s was skipped because it does not wait to be retried.",
@@ -210,7 +154,6 @@ STOP = Change(
     ),
     nothing=_("Nothing was changed: the task does not wait to be retried."),
     logged=_("Retrying was stopped."),
-    question=ngettext_lazy("Stop retrying %(count)s task?", "Stop retrying %(count)s tasks?", "count"),
     warning=_("A task that is not retried ends as cancelled. You can still retry it by hand."),
     offered=lambda verb, task: task.is_retrying,
 )
@@ -218,6 +161,11 @@ CANCEL = Change(
     name="cancel",
     verb=VERBS["cancel"],
     label=_("Cancel"),
+    question=ngettext_lazy("Cancel %(number)s task?", "Cancel %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, cancel %(number)s task", "Yes, cancel %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Cancelling %(number)s task in the background.", "Cancelling %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("Cancelled %(count)s task.", "Cancelled %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
         "%(count)s was skipped because it has already finished.",
@@ -226,7 +174,6 @@ CANCEL = Change(
     ),
     nothing=_("Nothing was changed: the task has already finished."),
     logged=_("Cancelled."),
-    question=ngettext_lazy("Cancel %(count)s task?", "Cancel %(count)s tasks?", "count"),
     warning=_(
         "A task that waits is cancelled at once. One that runs is asked to stop, and then interrupted; what waits "
         "in a library for an answer stops when it comes."
@@ -237,6 +184,13 @@ PUT_BACK = Change(
     name="put_back",
     verb=VERBS["put_back"],
     label=_("Put back in the queue"),
+    question=ngettext_lazy(
+        "Put %(number)s task back in the queue?", "Put %(number)s tasks back in the queue?", "count"
+    ),
+    yes=ngettext_lazy("Yes, put %(number)s task back", "Yes, put %(number)s tasks back", "count"),
+    begun=ngettext_lazy(
+        "Putting %(number)s task back in the background.", "Putting %(number)s tasks back in the background.", "count"
+    ),
     done=ngettext_lazy("Put %(count)s task back in the queue.", "Put %(count)s tasks back in the queue.", "count"),
     skipped=ngettext_lazy(
         "%(count)s was skipped because it does not run, or its worker answers.",
@@ -245,7 +199,6 @@ PUT_BACK = Change(
     ),
     nothing=_("Nothing was changed: the task does not run, or its worker answers."),
     logged=_("Put back in the queue."),
-    question=ngettext_lazy("Put %(count)s task back in the queue?", "Put %(count)s tasks back in the queue?", "count"),
     warning=_("Only tasks whose worker does not answer are put back. They may run twice."),
     offered=lambda verb, task: task.state in verb.states and getattr(task, "worker_is_lost", True),
 )
@@ -253,6 +206,11 @@ DISMISS = Change(
     name="dismiss",
     verb=VERBS["dismiss"],
     label=_("Dismiss"),
+    question=ngettext_lazy("Dismiss %(number)s task?", "Dismiss %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, dismiss %(number)s task", "Yes, dismiss %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Dismissing %(number)s task in the background.", "Dismissing %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("Dismissed %(count)s task.", "Dismissed %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
         "%(count)s was skipped because it has not failed, or was already dismissed.",
@@ -262,11 +220,17 @@ DISMISS = Change(
     nothing=_("Nothing was changed: the task has not failed, or was already dismissed."),
     logged=_("Dismissed."),
     offered=lambda verb, task: task.state in verb.states and not task.dismissed,
+    asks=False,
 )
 AGAIN = Change(
     name="again",
     verb=VERBS["again"],
     label=_("Run again as a new task"),
+    question=ngettext_lazy("Run %(number)s task again?", "Run %(number)s tasks again?", "count"),
+    yes=ngettext_lazy("Yes, run %(number)s task again", "Yes, run %(number)s tasks again", "count"),
+    begun=ngettext_lazy(
+        "Adding %(number)s task in the background.", "Adding %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy(
         "%(count)s task was added to the queue again.", "%(count)s tasks were added to the queue again.", "count"
     ),
@@ -280,7 +244,6 @@ AGAIN = Change(
         "unique key."
     ),
     logged=_("Added to the queue again."),
-    question=ngettext_lazy("Run %(count)s task again?", "Run %(count)s tasks again?", "count"),
     warning=_(
         "A new task is made with the same arguments; this one stays as it is. Do so only if it is safe to run twice."
     ),
@@ -291,6 +254,11 @@ DELETE = Change(
     name="delete",
     verb=VERBS["delete"],
     label=_("Delete"),
+    question=ngettext_lazy("Delete %(number)s task?", "Delete %(number)s tasks?", "count"),
+    yes=ngettext_lazy("Yes, delete %(number)s task", "Yes, delete %(number)s tasks", "count"),
+    begun=ngettext_lazy(
+        "Deleting %(number)s task in the background.", "Deleting %(number)s tasks in the background.", "count"
+    ),
     done=ngettext_lazy("Deleted %(count)s task.", "Deleted %(count)s tasks.", "count"),
     skipped=ngettext_lazy(
         "%(count)s was skipped because it is running or was already deleted.",
@@ -299,7 +267,6 @@ DELETE = Change(
     ),
     nothing=_("Nothing was changed: the task is running or was already deleted."),
     logged=_("Deleted."),
-    question=ngettext_lazy("Delete %(count)s task?", "Delete %(count)s tasks?", "count"),
     warning=_("Arguments, results and error history are removed. This cannot be undone."),
     log_flag=DELETION,
 )
@@ -324,26 +291,7 @@ CHANGES = {
 # What makes no sense for a task whose function no longer exists.
 RUNS_IT = frozenset({"retry", "retry_at", "run", "again"})
 
-MAY_NOT = {
-    "retry_task": _("You may not retry tasks. Ask for the permission “%(permission)s”."),
-    "run_task": _("You may not change when and where tasks run. Ask for the permission “%(permission)s”."),
-    "cancel_task": _("You may not cancel tasks. Ask for the permission “%(permission)s”."),
-    "delete_task": _("You may not delete tasks. Ask for the permission “%(permission)s”."),
-    "enqueue_task": _("You may not add tasks. Ask for the permission “%(permission)s”."),
-    "view_payload": _("You may not see hidden values. Ask for the permission “%(permission)s”."),
-}
-PERMISSIONS = {**dict(Task._meta.permissions), "delete_task": _("Can delete tasks")}
 
-
-def asker_of(request: Any) -> Asker:
-    reason = request.POST.get("reason", "").replace("\x00", "").strip()
-    return Asker(request.user.get_username(), reason[:REASON_LENGTH])
-
-
-def may(request: Any, change: Change) -> bool:
-    """Whether the person has the permission of ``change``."""
-    return permissions.may(request, change.permission)
-
-
-def refusal(codename: str) -> str:
-    return str(MAY_NOT[codename]) % {"permission": PERMISSIONS[codename]}
+def label_of(verb: str) -> str:
+    """Return the word for a verb; one that only another version knows is its own."""
+    return str(CHANGES[verb].label).rstrip("…") if verb in CHANGES else verb

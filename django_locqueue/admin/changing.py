@@ -11,16 +11,16 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.core.exceptions import BadRequest
-from django.http import HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
-from django_locqueue.admin.change_forms import ReasonForm
-from django_locqueue.admin.changes import CHANGES, Change, asker_of, may, refusal
+from django_locqueue.admin.change import Change, asker_of, may, refusal
+from django_locqueue.admin.change_forms import ReasonForm, sent
+from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.noting import note
-from django_locqueue.admin.strip import Strip
 from django_locqueue.models import Task
 from django_locqueue.policies import legible
 from django_locqueue.store import get_store
@@ -31,12 +31,12 @@ class TaskChanging:
     """To be mixed into a model admin of tasks."""
 
     admin_site: Any
-    opts: Any
+    ask: Any
     message_user: Any
     current_tab: Any
     list_per_page: ClassVar[int]
     task_url: Callable[[Task], str]
-    list_url: Callable[[str], str]
+    list_url: Any
 
     def offers(self, request: Any, name: str) -> bool:
         """Whether the change makes sense for what is listed, and the person may make it."""
@@ -53,7 +53,7 @@ class TaskChanging:
         ids = sorted({task_id for task_id in ticked if task_id})
         if len(ids) > self.list_per_page:
             raise BadRequest(f"A page has {self.list_per_page} tasks. More are changed by a bulk operation.")
-        form = asked_for(request, change)
+        form = sent(request, change.form) if change.asks else None
         if form is not None and not form.is_valid():
             return self.confirmation(request, change, form, ids, request.get_full_path())
         changed = self.make(request, change, ids, form)
@@ -64,12 +64,10 @@ class TaskChanging:
         return None
 
     def change_one_view(self, request: Any, task_id: int, change: Change) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, change):
             return self.refused(request, change.codename)
         back = self.back_url(request, task_id, change)
-        form = asked_for(request, change)
+        form = sent(request, change.form) if change.asks else None
         if form is not None and not form.is_valid():
             return self.confirmation(request, change, form, [task_id], back)
         changed = self.make(request, change, [task_id], form)
@@ -110,28 +108,20 @@ class TaskChanging:
             )
         return changed
 
-    def confirmation(
-        self, request: Any, change: Change, form: ReasonForm, ids: list[int], back: str
-    ) -> TemplateResponse:
-        """Ask before what cannot be undone or needs a value, by a page: it needs no script."""
+    def confirmation(self, request: Any, change: Change, form: ReasonForm, ids: list[int], back: str) -> Any:
         examples = Task.objects.filter(pk__in=ids[:10]).only("id", "task_path", "state", "attempt").order_by("id")
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
+        numbers = {"count": len(ids), "number": len(ids)}
+        return self.ask(
             request,
-            "admin/locqueue/confirmation.html",
-            {
-                **self.admin_site.each_context(request),
-                "title": change.question % {"count": len(ids)},
-                "opts": self.opts,
-                "change": change,
-                "form": form,
-                "ids": ids,
-                "examples": [(self.task_url(task), task) for task in examples],
-                "more": max(0, len(ids) - 10),
-                "back": back,
-                "checkbox_name": ACTION_CHECKBOX_NAME,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
-            },
+            change.question % numbers,
+            form,
+            back=back,
+            yes=change.yes % numbers,
+            hidden=[("action", change.name), *((ACTION_CHECKBOX_NAME, str(task_id)) for task_id in ids)],
+            warning=change.warning,
+            examples=[(self.task_url(task), task) for task in examples],
+            more=max(0, len(ids) - 10),
+            is_dangerous=change.is_dangerous,
         )
 
     def back_url(self, request: Any, task_id: int, change: Change) -> str:
@@ -144,13 +134,6 @@ class TaskChanging:
         if not is_ours:
             wanted = page
         return self.list_url("task") if change.name == "delete" and wanted.startswith(page) else wanted
-
-
-def asked_for(request: Any, change: Change) -> ReasonForm | None:
-    """Return the form of a change that asks something, filled in if the person has sent it; None: nothing is asked."""
-    if change.question is None:
-        return None
-    return change.form(request.POST if request.POST.get("confirmed") == "yes" else None)
 
 
 def action_of(change: Change) -> Any:

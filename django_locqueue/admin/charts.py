@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from django.utils.html import format_html, format_html_join
+
 from django_locqueue.admin.numbers import percent, whole
 
 WIDTH, HEIGHT = 720, 120
@@ -17,12 +19,16 @@ FILL = 0.8  # of its slot
 
 @dataclass(frozen=True)
 class Column:
-    """What one bar stands for. ``before``: the same in the time before, if that is compared."""
+    """What one bar stands for. ``before``: the same in the time before, if that is compared.
+
+    ``url``: of the rows behind it; ``errors_url``: of those behind its errors, where these are others.
+    """
 
     label: str
     value: float
     url: str = ""
     errors: float = 0  # of the value, or on top of it where the chart is stacked
+    errors_url: str = ""
     before: float | None = None
     is_partial: bool = False  # its time is not over
 
@@ -249,3 +255,24 @@ class Ranking:
     ranks: Sequence[Rank]
     more: Sequence[Any] = ()
     note: Any = ""
+
+
+SPARK_WIDTH, SPARK_HEIGHT = 90, 20
+
+
+def sparkline(title: Any, values: Sequence[int]) -> Any:
+    """Return small bars for the cell of a table, without axes."""
+    most, step = max(values, default=0), SPARK_WIDTH / max(1, len(values))
+    bars = [(number, SPARK_HEIGHT * value / most) for number, value in enumerate(values) if value]
+    return format_html(
+        '<svg class="lq-spark" width="{}" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>',
+        *(SPARK_WIDTH, SPARK_HEIGHT, title, title),
+        format_html_join(
+            "",
+            '<rect x="{}" y="{}" width="{}" height="{}"/>',
+            (
+                (_text(number * step), _text(SPARK_HEIGHT - height), _text(step * FILL), _text(height))
+                for number, height in bars
+            ),
+        ),
+    )

@@ -1,10 +1,12 @@
 """The columns of the task lists. All they print is escaped, legible and masked; none asks the database."""
 
+import math
 from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -12,11 +14,9 @@ from django.utils.translation import pgettext_lazy
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
-from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.payloads import arguments_line
-from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.slow import is_slow
-from django_locqueue.models import State, Task
+from django_locqueue.models import Limit, State, Task
 from django_locqueue.models.task import worker_names
 from django_locqueue.policies import excerpt, legible, masking
 
@@ -71,7 +71,7 @@ class TaskColumns:
         if task.state == State.READY:
             return State.READY.label
         if task.limit_key is not None and task.state == State.BLOCKED:
-            return _("limit %(name)s") % {"name": name_of(task.limit_key)}
+            return _("limit %(name)s") % {"name": Limit.name_of(task.limit_key)}
         return moments.time_tag(task.run_after)
 
     @admin.display(description=_("waiting"))
@@ -113,7 +113,10 @@ class TaskColumns:
 
     @admin.display(description=_("worker"))
     def live_worker_column(self, task: Any) -> Any:
-        name = legible.line(task.worker.name) if task.worker else self.worker_column(task)
+        url = reverse("admin:locqueue_worker_changelist", current_app=self.admin_site.name)
+        name: Any = self.worker_column(task)
+        if task.worker:
+            name = format_html('<a href="{}">{}</a>', url, legible.line(task.worker.name))
         lost = ""
         if task.worker_is_lost:
             words = _("It goes back to the queue soon.")
@@ -145,8 +148,7 @@ class TaskColumns:
     def wait_column(self, task: Task) -> str:
         if task.started_at is None:
             return "–"
-        ready_at = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-        return moments.span(task.started_at - ready_at)
+        return moments.span(task.started_at - task.ready_at)
 
     @admin.display(description=_("failed"))
     def failed_column(self, task: Task) -> Any:
@@ -180,6 +182,22 @@ def tries(task: Task) -> Any:
         signs = "✕" * (task.attempt - 1) + last * bool(task.attempt) + "○" * left
     numbers = f"{task.attempt}/{max(task.attempt, task.max_attempts)}"
     return format_html('<span class="lq-tries" aria-hidden="true">{}</span> {}', signs, numbers)
+
+
+def progress_bar(task: Task) -> Any:
+    """Return how far a task is: a bar and the task's own words; empty if it has said nothing."""
+    message = legible.line(masking.mask_text(task.progress_message))
+    fraction = task.progress
+    if fraction is None or not math.isfinite(fraction):
+        return message
+    percent = _("%(percent)s %%") % {"percent": number_format(int(min(max(fraction, 0), 1) * 100), 0)}
+    return format_html(
+        '<progress class="lq-progress" value="{}" max="1">{}</progress> {} {}',
+        f"{fraction:.4f}",
+        percent,
+        percent,
+        format_html('<span class="lq-quiet">{}</span>', message) if message else "",
+    )
 
 
 def error_name(path: str) -> str:

@@ -5,9 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, LogEntry
 from django.http import HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,10 +15,9 @@ from django_locqueue.admin.noting import note
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.schedule_form import WIDE, tasks_to_choose
 from django_locqueue.admin.schedule_page import sentence
-from django_locqueue.admin.strip import Strip
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Task
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 from django_locqueue.scheduler.call import call_of, task_at
 from django_locqueue.store import get_store
 
@@ -74,8 +71,9 @@ class EnqueueForm(TimeForm, QueueForm, PriorityForm):
             with get_store().transaction():
                 result = self.definition.get_backend().enqueue(self.definition, self.call["args"], self.call["kwargs"])
         except Exception as error:  # its queue is full, another holds its key, a hook refuses it
-            logger.warning("A task could not be added by hand.", exc_info=True)
-            self.add_error(None, _("It was not added: %(problem)s") % {"problem": legible.line(f"{error}")[:300]})
+            problem = legible.line(masking.mask_text(str(error)))[:300]
+            logger.warning("A task could not be added by hand: %s", problem)
+            self.add_error(None, _("It was not added: %(problem)s") % {"problem": problem})
             return None
         if result.is_duplicate:
             self.add_error(None, _("It was not added: #%(id)s holds its unique key.") % {"id": result.id})
@@ -96,23 +94,9 @@ def enqueue_view(model_admin: Any, request: Any) -> Any:
         task = Task(pk=int(result.id), task_path=form.definition.module_path)
         reason = form.cleaned_data[REASON]
         said = " – ".join(filter(None, (_("Added by hand."), reason)))
-        LogEntry.objects.log_actions(request.user.pk, [task], ADDITION, change_message=said, single_object=True)
+        model_admin.log_addition(request, task, said)
         note(request, "enqueue", target=str(task.pk), reason=reason)
         text = _("“%(name)s” was added to the queue as #%(id)s.") % {"name": legible.line(task.name), "id": task.pk}
         model_admin.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(model_admin.task_url(task))
-    site = model_admin.admin_site
-    request.current_app = site.name
-    return TemplateResponse(
-        request,
-        "admin/locqueue/enqueue.html",
-        {
-            **site.each_context(request),
-            "title": _("Add a task"),
-            "opts": model_admin.opts,
-            "list_url": model_admin.list_url("task"),
-            "list_name": model_admin.opts.verbose_name_plural,
-            "form": form,
-            "lq": Strip(request, site, model_admin.opts.label_lower),
-        },
-    )
+    return model_admin.respond(request, "admin/locqueue/enqueue.html", title=_("Add a task"), form=form)

@@ -1,32 +1,31 @@
 """Failed tasks by kind of error, and by task: what broke, how often, since when, and everything of one kind at once."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import InvalidPage
-from django.http import HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.utils import timezone
+from django.http import HttpResponseRedirect
 from django.utils.formats import number_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_locqueue import registry
+from django_locqueue import conf, registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.paginator import CappedPaginator
-from django_locqueue.admin.strip import Strip
 from django_locqueue.models import ErrorGroup
 from django_locqueue.observability.history import Failures, failures
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
+from django_locqueue.statement_limit import TooSlow, statement_limit
+from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 GROUPS_PER_PAGE = 25
-MOST_COUNTED = 100  # open tasks of one kind: each is looked at, whether it was dismissed
+MOST_COUNTED = 100  # open tasks of one kind
 MOST_READ = 10_000  # failed tasks that are grouped by task
 
 
@@ -46,8 +45,6 @@ class ErrorRow(NamedTuple):
 
 
 def by_error_view(model_admin: Any, request: Any) -> Any:
-    if refused := _refused(model_admin, request):
-        return refused
     # Those that were met last are read from the index of that time.
     paginator = CappedPaginator(ErrorGroup.objects.order_by("-last_seen"), GROUPS_PER_PAGE)
     try:
@@ -58,24 +55,21 @@ def by_error_view(model_admin: Any, request: Any) -> Any:
         model_admin,
         request,
         "errors",
-        {
-            "title": _("Failed tasks by error"),
-            "rows": rows_of(model_admin, request, list(page.object_list)),
-            "page": page,
-        },
+        title=_("Failed tasks by error"),
+        rows=rows_of(model_admin, request, list(page.object_list)),
+        page=page,
     )
 
 
 def by_task_view(model_admin: Any, request: Any) -> Any:
-    if refused := _refused(model_admin, request):
-        return refused
     # Rows and not values: among these Django would sort by the time as it is read, and so by no index.
     found = Selection("failed").rows().only("task_path", "finished_at")[: MOST_READ + 1]
     counts: Counter[str] = Counter()
     last: dict[str, Any] = {}
-    for task in found:  # the latest first
-        counts[task.task_path] += 1
-        last.setdefault(task.task_path, task.finished_at)
+    with suppress(TooSlow), statement_limit(found.db, conf.admin.STATEMENT_SECONDS):
+        for task in found:  # the latest first
+            counts[task.task_path] += 1
+            last.setdefault(task.task_path, task.finished_at)
     rows = [
         {
             "task": _task_name(path),
@@ -88,23 +82,23 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
         for path, count in counts.most_common()
     ]
     is_cut = counts.total() > MOST_READ
-    return _response(
-        model_admin, request, "tasks", {"title": _("Failed tasks by task"), "rows": rows, "is_cut": is_cut}
-    )
+    return _response(model_admin, request, "tasks", title=_("Failed tasks by task"), rows=rows, is_cut=is_cut)
 
 
 def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]:
-    """Return a line for each group, with two statements for all of them."""
-    now = timezone.now()
-    open_tasks = capped_counts(
-        {group.pk: Selection("failed", group=group.pk).rows() for group in groups}, cap=MOST_COUNTED
-    )
+    """Return a line for each group, with three statements for all of them."""
+    store = get_store()
+    now = store.now()
+    rows = {group.pk: Selection("failed", group=group.pk).rows() for group in groups}
+    open_tasks: dict[str, int] = {}
+    with suppress(TooSlow), statement_limit(store.alias, conf.admin.STATEMENT_SECONDS):
+        open_tasks = capped_counts(rows, cap=MOST_COUNTED)
     counted = failures([group.pk for group in groups], now=now)
-    return [_row(model_admin, request, group, open_tasks[group.pk], counted[group.pk], now) for group in groups]
+    return [_row(model_admin, request, group, open_tasks.get(group.pk), counted[group.pk], now) for group in groups]
 
 
-def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failures, now: Any) -> ErrorRow:
-    tasks = capped_text(found, MOST_COUNTED)
+def _row(model_admin: Any, request: Any, group: Any, found: int | None, counted: Failures, now: Any) -> ErrorRow:
+    tasks = "?" if found is None else capped_text(found, MOST_COUNTED)
     return ErrorRow(
         error=error_line(group.error_class, group.message),
         mark=_mark(group, now),
@@ -115,7 +109,7 @@ def _row(model_admin: Any, request: Any, group: Any, found: int, counted: Failur
         last_seen=moments.time_tag(group.last_seen, now),
         affects=_task_name(group.task_path),
         url=_list_url(model_admin, group=group.pk),
-        buttons=_buttons(model_admin, request, tasks, group=group.pk) if found else [],
+        buttons=_buttons(model_admin, request, tasks, group=group.pk) if found != 0 else [],
     )
 
 
@@ -140,27 +134,9 @@ def _task_name(path: str) -> str:
     return legible.line(registry.present_path(path).rpartition(".")[2])
 
 
-def _refused(model_admin: Any, request: Any) -> Any:
-    if not model_admin.has_view_permission(request):
-        raise PermissionDenied
-    return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
-
-
-def _response(model_admin: Any, request: Any, name: str, context: dict[str, Any]) -> TemplateResponse:
-    request.current_app = model_admin.admin_site.name
+def _response(model_admin: Any, request: Any, name: str, **context: Any) -> Any:
     tabs = [
         {"label": tab.label, "url": f"../?tab={tab.name}", "is_current": False, "count": ""} for tab in model_admin.tabs
     ]
-    return TemplateResponse(
-        request,
-        f"admin/locqueue/failed_by_{name}.html",
-        {
-            **model_admin.admin_site.each_context(request),
-            "opts": model_admin.opts,
-            "list_url": "../",
-            "list_name": model_admin.opts.verbose_name_plural,
-            "tabs": tabs + model_admin.further_tabs(request),
-            "lq": Strip(request, model_admin.admin_site, model_admin.opts.label_lower),
-            **context,
-        },
-    )
+    tabs += model_admin.further_tabs(request)
+    return model_admin.respond(request, f"admin/locqueue/failed_by_{name}.html", tabs=tabs, **context)

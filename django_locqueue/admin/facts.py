@@ -41,8 +41,7 @@ def facts_of(task: Any, now: Snapshot) -> list[Fact]:
     if seconds := _expires(task):
         found.append((_("Expires"), _("if it has not started %(span)s after it could") % {"span": seconds}))
     if task.started_at:
-        ready_from = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-        found.append((_("Waited"), moments.span(task.started_at - ready_from)))
+        found.append((_("Waited"), moments.span(task.started_at - task.ready_at)))
         found.append((_("Started"), _moment(task.started_at)))
     if task.attempt > 1 and task.last_attempted_at:
         found.append((_("Last attempt"), _moment(task.last_attempted_at)))

@@ -1,23 +1,28 @@
 """Filters whose choices are never read from the task table. What they mean is said by ``store/selection.py``."""
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.db import connections
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from django_locqueue.admin.names import recent_names, task_paths
-from django_locqueue.models import State
+from django_locqueue import registry
+from django_locqueue.models import ErrorGroup, State, Worker
 from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import ALL_TIME
 
+MOST_NAMES = 50
 MOST_LINKS = 10  # more choices stand in a box, where typing a name finds it
 BEHIND = "behind"
 TAB = "tab"
 SEARCH = "q"
+
+PERIOD_LABELS = (("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("Last 7 days")))  # of PERIODS
 
 # All that the address of a list may name. Everything else is refused: conditions on arguments would tell what masking
 # hides.
@@ -123,6 +128,8 @@ class StateFilter(Offered):
     parameter_name = "state"
 
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        if model_admin.current_tab(request).listing != "all":
+            return []
         return [(state.value, state.label) for state in State if state is not State.BLOCKED]
 
 
@@ -185,10 +192,45 @@ class PeriodFilter(Offered):
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         if model_admin.current_tab(request).kind.time == "run_after":
             return []
-        return [("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("Last 7 days"))]
+        return list(PERIOD_LABELS)
 
     def choice(self, changelist: Any, gone: dict[str, Any], value: Any, label: Any) -> dict[str, Any]:
         # Where a day is shown unless another time is asked for, all of it has to be asked for.
         asked = value if value or self.is_whole else ALL_TIME
         found = super().choice(changelist, gone, asked, label)
         return found | {"selected": (value or ALL_TIME) == self.present}
+
+
+def recent_names(request: Any) -> dict[str, list[str]]:
+    """Return the names of the latest ``workers`` and ``errors``, read once for a request by one statement."""
+    if not hasattr(request, "_locqueue_names"):
+        request._locqueue_names = _read(
+            {
+                "workers": Worker.objects.order_by("-id").values_list("name"),
+                "errors": ErrorGroup.objects.order_by("-last_seen").values_list("error_class"),
+            }
+        )
+    names: dict[str, list[str]] = request._locqueue_names
+    return names
+
+
+def _read(columns: Mapping[str, QuerySet[Any, Any]]) -> dict[str, list[str]]:
+    alias = next(iter(columns.values())).db
+    parts, params = [], []
+    for label, names in columns.items():
+        sql, values = names[:MOST_NAMES].query.get_compiler(using=alias).as_sql()
+        parts.append(f"SELECT '{label}', named.* FROM ({sql}) AS named")  # noqa: S608 - the ORM wrote it
+        params.extend(values)
+    found: dict[str, list[str]] = {label: [] for label in columns}
+    with connections[alias].cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts), params)
+        for label, name in cursor.fetchall():
+            if name not in found[label]:
+                found[label].append(name)
+    return {label: sorted(names) for label, names in found.items()}
+
+
+def task_paths() -> list[str]:
+    """Return the paths of the tasks that this process knows."""
+    registry.autodiscover()
+    return list(registry.definitions())

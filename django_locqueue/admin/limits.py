@@ -3,19 +3,16 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
-from django_locqueue.admin.limit_names import name_of
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
@@ -72,7 +69,7 @@ class LimitAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("limit"))
     def name_column(self, limit: Limit) -> str:
-        return name_of(limit.key)
+        return Limit.name_of(limit.key)
 
     @admin.display(description=gettext_lazy("allows"))
     def allowed_column(self, limit: Limit) -> str:
@@ -96,32 +93,23 @@ class LimitAdmin(PlainListAdmin):
     # -- changes
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.resume_view)
+        view = self.posted_to(self.resume_view)
         return [re_path(r"^(?P<key>.*)/resume/$", view, name="locqueue_limit_resume"), *super().get_urls()]
 
     def resume_view(self, request: Any, key: str) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
         limit = Limit.objects.filter(pk=self.key_in(key)).first()
         if limit is None:
             raise Http404
-        name = name_of(limit.key)
+        name = Limit.name_of(limit.key)
         if get_store().resume_rate(limit.key):
-            LogEntry.objects.create(
-                user_id=request.user.pk,
-                content_type=ContentType.objects.get_for_model(Limit),
-                object_id=limit.key,
-                object_repr=name[:200],  # not the key, which may hold what is masked
-                action_flag=CHANGE,
-                change_message=_("Resumed."),
-            )
+            self.log_change(request, limit, _("Resumed."))
             note(request, "resume_limit", target=name)
             self.message_user(request, _("Limit “%(name)s” goes on.") % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, _("Limit “%(name)s” was not paused.") % {"name": name}, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:locqueue_limit_changelist", current_app=self.admin_site.name))
+        return HttpResponseRedirect(self.list_url())
 
 
 def _is_paused(limit: Any) -> bool:
@@ -139,7 +127,7 @@ def why_it_waits(task: Any) -> str:
     return (
         _full(task, terms)
         or _closed(terms)
-        or _("It is among the next of limit %(name)s.") % {"name": name_of(task.limit_key)}
+        or _("It is among the next of limit %(name)s.") % {"name": Limit.name_of(task.limit_key)}
     )
 
 
@@ -149,7 +137,7 @@ def _full(task: Any, terms: Terms) -> str:
     running = Task.objects.running().filter(limit_key=task.limit_key).order_by().count()
     if running < terms.concurrency:
         return ""
-    values = {"name": name_of(task.limit_key), "running": running, "most": terms.concurrency}
+    values = {"name": Limit.name_of(task.limit_key), "running": running, "most": terms.concurrency}
     return _("Limit %(name)s: %(running)s of %(most)s running.") % values
 
 
@@ -158,7 +146,7 @@ def _closed(terms: Terms) -> str:
     limit = Limit.objects.filter(pk=key).annotate(at=DatabaseNow()).first() if key and rate else None
     if limit is None:
         return ""
-    values = {"name": name_of(limit.key), "rate": str(rate)}
+    values = {"name": Limit.name_of(limit.key), "rate": str(rate)}
     if _is_paused(limit):
         return _("Limit %(name)s: paused until %(time)s.") % {**values, "time": moments.whole(limit.paused_until)}
     if limit.next_at is not None and limit.next_at > limit.at:

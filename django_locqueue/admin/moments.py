@@ -11,6 +11,8 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_locqueue.clock import local
+
 
 def span(length: timedelta) -> str:
     """Return ``0.034 s``, ``1.2 s``, ``41 s``, ``12 minutes``: two digits that mean something."""
@@ -56,10 +58,9 @@ def time_tag(moment: datetime | None, now: datetime | None = None) -> Any:
 
 def whole(moment: datetime) -> str:
     """Return date, time with seconds, and zone."""
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
-    return f"{date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S} {local.tzname() or ''}".strip()
+    here = local(moment)
+    return f"{date_format(here, 'DATE_FORMAT')} {here:%H:%M:%S} {here.tzname() or ''}".strip()
 
 
 def day(moment: datetime) -> str:
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
-    return date_format(local, "DATE_FORMAT")
+    return date_format(local(moment), "DATE_FORMAT")

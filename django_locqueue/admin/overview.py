@@ -3,10 +3,8 @@
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import HttpResponseNotAllowed, JsonResponse
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.http import JsonResponse
+from django.urls import path
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
@@ -15,7 +13,6 @@ from django_locqueue.admin.overview_json import as_json
 from django_locqueue.admin.overview_view import OverviewView
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.pages import page
-from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import TaskPermissions
 from django_locqueue.models import Overview
 from django_locqueue.observability.history import PERIODS
@@ -36,50 +33,34 @@ class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
     show_facets = admin.ShowFacets.NEVER  # as everywhere; it has no list
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
         return [
-            path("", view(live(self.page_view)), name="locqueue_overview_changelist"),
-            path("data.json", view(self.data_view), name="locqueue_overview_data"),
+            path("", self.looked_at(live(self.page_view)), name="locqueue_overview_changelist"),
+            path("data.json", self.looked_at(self.data_view), name="locqueue_overview_data"),
         ]
 
     def page_view(self, request: Any) -> Any:
-        if (refused := self._refused(request)) is not None:
-            return refused
         found = self._found(request)
-        site = self.admin_site
-        request.current_app = site.name
-        return TemplateResponse(
+        return self.respond(
             request,
             "admin/locqueue/overview.html",
-            {
-                **site.each_context(request),
-                "title": self.opts.verbose_name_plural,
-                "opts": self.opts,
-                "periods": [
-                    (label, self._address(name, found.queue), name == found.period)
-                    for name, label in PERIOD_LABELS.items()
-                ],
-                # A name that is not what it looks like is led to from its row.
-                "queues": [
-                    (queue.name, queue.name == found.queue)
-                    for queue in found.queues
-                    if queue.name == legible.line(queue.name)
-                ],
-                "found": found,
-                "lq": Strip(request, site, self.opts.label_lower, refresh=REFRESH_SECONDS),
-            },
+            refresh=REFRESH_SECONDS,
+            title=self.opts.verbose_name_plural,
+            list_url="",
+            periods=[
+                (label, self._address(name, found.queue), name == found.period) for name, label in PERIOD_LABELS.items()
+            ],
+            # A name that is not what it looks like is led to from its row.
+            queues=[
+                (queue.name, queue.name == found.queue)
+                for queue in found.queues
+                if queue.name == legible.line(queue.name)
+            ],
+            found=found,
         )
 
     def data_view(self, request: Any) -> Any:
         """The same as JSON, for scripts of those who may look at the page."""
-        if (refused := self._refused(request)) is not None:
-            return refused
         return JsonResponse(as_json(self._found(request)))
-
-    def _refused(self, request: Any) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
 
     def _found(self, request: Any) -> OverviewView:
         """What is asked for and is none of the periods, or no queue, is left out."""
@@ -92,5 +73,4 @@ class OverviewAdmin(TaskPermissions, PageMixin, ModelAdminBase):
         )
 
     def _address(self, period: str, queue: str) -> str:
-        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
-        return f"{url}?{urlencode({'period': period, **({'queue': queue} if queue else {})})}"
+        return f"{self.list_url()}?{urlencode({'period': period, **({'queue': queue} if queue else {})})}"

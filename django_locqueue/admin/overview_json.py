@@ -4,43 +4,27 @@ from typing import Any
 
 from django_locqueue.admin.overview_view import OverviewView
 from django_locqueue.observability.history import Numbers
+from django_locqueue.observability.stats import CAP
+from django_locqueue.observability.status_json import queue_json, totals_json
 from django_locqueue.policies import legible, masking
 
 
 def as_json(found: OverviewView) -> dict[str, Any]:
-    """Counts of what waits, runs or has failed end at 10,001, which means more than 10,000. Times are in seconds."""
+    """Numbers of tasks that wait, run or have failed end at ``count_cap``; times are in seconds."""
     now = found.now
     if now.missing_migrations:
         return {"at": now.at.isoformat(), "missing_migrations": list(now.missing_migrations)}
     return {
         "at": now.at.isoformat(),
+        "count_cap": CAP,
+        "totals": totals_json([now]),
+        "queues": [queue_json(now.database, each) for each in now.queues],
         "period": found.period,
         "queue": found.queue or None,
-        "ready": now.ready,
-        "oldest_ready_seconds": now.oldest_ready_seconds,
-        "scheduled": now.scheduled,
-        "running": now.running,
-        "retrying": now.retrying,
-        "failed": now.failed,
-        "failed_hour": now.failed_hour,
-        "slots": now.slots,
-        "busy": now.busy,
         "total": _numbers(found.history.total),
         "bars": [
             {"start": bar.start.isoformat(), "seconds": bar.seconds, "is_over": bar.is_over, **_numbers(bar)}
             for bar in found.history.bars
-        ],
-        "queues": [
-            {
-                "name": legible.line(each.name),
-                "state": each.state.value,
-                "ready": each.ready,
-                "oldest_ready_seconds": each.oldest_ready_seconds,
-                "running": each.running,
-                "per_minute": each.per_minute,
-                "wait_p95": each.wait_p95,
-            }
-            for each in now.queues
         ],
         "errors": [
             {
@@ -53,7 +37,7 @@ def as_json(found: OverviewView) -> dict[str, Any]:
             for group, count in found.errors
         ],
         "slowest": [
-            {"task": legible.line(path), "runs": sum(each.run_bins), "run_p95": each.run_p95}
+            {"task": legible.line(path), "runs": sum(each.run_bins), "run_p95_seconds": each.run_p95}
             for path, each in found.slowest
         ],
         "recent_failures": [
@@ -70,5 +54,6 @@ def as_json(found: OverviewView) -> dict[str, Any]:
 
 
 def _numbers(numbers: Numbers) -> dict[str, Any]:
-    names = ("succeeded", "failed", "retried", "cancelled", "wait_p50", "wait_p95", "run_p50", "run_p95")
-    return {name: getattr(numbers, name) for name in names}
+    counts = {name: getattr(numbers, name) for name in ("succeeded", "failed", "retried", "cancelled")}
+    times = ("wait_p50", "wait_p95", "run_p50", "run_p95")
+    return counts | {f"{name}_seconds": getattr(numbers, name) for name in times}

@@ -1,30 +1,32 @@
 """What the overview shows of one period, and of one queue or of all."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
-from django_locqueue import registry
+from django_locqueue import conf, registry
 from django_locqueue.admin import moments, numbers
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.charts import Chart, Column, LineChart, Moment, Words, bar_chart, line_chart
 from django_locqueue.admin.columns import error_line
 from django_locqueue.admin.facts import kept_days
+from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
 from django_locqueue.observability.frequent_errors import frequent_errors
-from django_locqueue.observability.history import Bar, History, Numbers, history
+from django_locqueue.observability.history import Bar, History, Numbers, shared_history
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
 
 MOST_ERRORS, MOST_SLOW, MOST_RECENT, MOST_QUEUES = 5, 5, 5, 20
@@ -56,7 +58,7 @@ class OverviewView:
 
     @cached_property
     def history(self) -> History:
-        return history(self.period, self.queue, now=self.now.at)
+        return shared_history(self.period, self.queue, now=self.now.at)
 
     @cached_property
     def is_new(self) -> bool:
@@ -100,7 +102,7 @@ class OverviewView:
                 _("Succeeded"),
                 numbers.short(total.succeeded),
                 _("%(rate)s / min") % {"rate": _rate(rate)},
-                self._list("task", state="successful", **({"last": self.period} if self.period != "15m" else {})),
+                self._list("task", tab="succeeded", since=self.history.bars[0].start.isoformat()),
             ),
         ]
 
@@ -123,7 +125,7 @@ class OverviewView:
     def _list(self, page: str, **conditions: str) -> str:
         url = reverse(f"admin:locqueue_{page}_changelist", current_app=self.site.name)
         if self.queue:
-            conditions["queue"] = self.queue
+            conditions.setdefault("queue", self.queue)
         return f"{url}?{urlencode(conditions)}" if conditions else url
 
     # -- charts
@@ -137,10 +139,17 @@ class OverviewView:
     def finished_chart(self) -> Chart:
         titles = {60: _("Finished per minute"), 3600: _("Finished per hour"), 21600: _("Finished per 6 hours")}
         columns = [
-            Column(self._label(bar), bar.succeeded, errors=bar.failed, is_partial=not bar.is_over)
+            Column(
+                self._label(bar),
+                bar.succeeded,
+                errors=bar.failed,
+                is_partial=not bar.is_over,
+                url=self._list("task", tab="succeeded", **self._span(bar)),
+                errors_url=self._list("failedtask", **self._span(bar)),
+            )
             for bar in self.history.bars
         ]
-        words = Words(_("succeeded"), _("failed"))
+        words = Words(_("succeeded"), pgettext("number of tasks", "failed"))
         return bar_chart(titles[self.history.period.bar_seconds], columns, words, colour="ok", is_stacked=True)
 
     @property
@@ -155,8 +164,12 @@ class OverviewView:
         found = [Moment(self._label(bar), of(bar), is_partial=not bar.is_over) for bar in self.history.bars]
         return line_chart(title, [("p50", whole[0]), ("p95", whole[1])], found, in_words)
 
+    @staticmethod
+    def _span(bar: Bar) -> dict[str, str]:
+        return {"since": bar.start.isoformat(), "until": (bar.start + timedelta(seconds=bar.seconds)).isoformat()}
+
     def _label(self, bar: Bar) -> str:
-        start = _local(bar.start)
+        start = local(bar.start)
         return f"{start:%H:%M}" if bar.seconds == 60 else f"{start:%m-%d %H:%M}"
 
     # -- tables
@@ -170,8 +183,10 @@ class OverviewView:
                 "name": legible.line(each.name),
                 "url": f"{base}?{urlencode({'period': self.period, 'queue': each.name})}",
                 "ready": capped_text(each.ready),
+                "ready_url": self._list("pendingtask", tab="ready", queue=each.name),
                 "oldest": "–" if each.oldest_ready_seconds is None else in_words(each.oldest_ready_seconds),
                 "running": capped_text(each.running),
+                "running_url": self._list("runningtask", queue=each.name),
                 "per_minute": _rate(each.per_minute),
                 "wait": "–" if each.wait_p95 is None else in_words(each.wait_p95),
                 "badge": badge(each.state),
@@ -228,10 +243,10 @@ class OverviewView:
     def recent(self) -> list[Any]:
         """The tasks that failed last. Those of one queue are looked for among the last only: no index knows them."""
         columns = ("id", "task_path", "queue_name", "error_class", "error_message", "finished_at")
-        rows = Selection("failed").rows().only(*columns)
-        if not self.queue:
-            return list(rows[:MOST_RECENT])
-        return [task for task in rows[:LOOKED_AT] if task.queue_name == self.queue][:MOST_RECENT]
+        rows = Selection("failed").rows().only(*columns)[: LOOKED_AT if self.queue else MOST_RECENT]
+        with suppress(TooSlow), statement_limit(rows.db, conf.admin.STATEMENT_SECONDS):
+            return [task for task in rows if self.queue in ("", task.queue_name)][:MOST_RECENT]
+        return []
 
     @property
     def recent_rows(self) -> list[dict[str, Any]]:
@@ -266,10 +281,6 @@ def task_name(path: str) -> str:
 
 def _rate(rate: float) -> str:
     return str(number_format(round(rate, 1), 1 if 0 < rate < 9.95 else 0, force_grouping=True))
-
-
-def _local(moment: datetime) -> datetime:
-    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
 
 
 def _days(days: float | None) -> str:

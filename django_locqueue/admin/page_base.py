@@ -1,4 +1,4 @@
-"""What all our pages in admin are made of: the project's own ModelAdmin, and read-only mode."""
+"""What all our pages in admin are made of: the project's own ModelAdmin, one guard of all addresses, and one frame."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
 
 from django_locqueue import conf
 from django_locqueue.admin.base_class import model_admin_base
 from django_locqueue.admin.permissions import is_read_only
+from django_locqueue.admin.strip import Strip
+from django_locqueue.store import get_store
+from django_locqueue.store.base import repeated
 
 LOOKS = ("GET", "HEAD", "OPTIONS")
 
@@ -35,11 +41,49 @@ class PageMixin(OnModelAdmin):
 
     @property
     def urls(self) -> list[Any]:
-        """The page's addresses, where read-only mode holds for each: a view cannot forget it."""
+        """The page's addresses, each guarded: a view cannot forget what holds for all of them."""
         patterns = self.get_urls()
         for pattern in patterns:
-            pattern.callback = _refusing_changes(pattern.callback)
+            pattern.callback = _guarded(self, pattern.callback)
         return patterns
+
+    def looked_at(self, view: Callable[..., Any]) -> Any:
+        """Return a view of this site that answers GET and HEAD."""
+        return self.admin_site.admin_view(require_safe(view))
+
+    def posted_to(self, view: Callable[..., Any]) -> Any:
+        """Return a view of this site that answers POST."""
+        return self.admin_site.admin_view(require_POST(view))
+
+    def list_url(self, model_name: str = "") -> str:
+        """Return the address of a list of the queue's: of this page, if none is named."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}" if not model_name else f"locqueue_{model_name}"
+        return reverse(f"admin:{name}_changelist", current_app=self.admin_site.name)
+
+    def respond(
+        self, request: Any, template: str, *, current: str = "", refresh: int | None = None, **context: Any
+    ) -> TemplateResponse:
+        """Return a page in our frame. ``current``, ``refresh``: see :class:`Strip`."""
+        request.current_app = self.admin_site.name
+        frame = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "list_url": self.list_url(),
+            "list_name": self.opts.verbose_name_plural,
+            "lq": Strip(request, self.admin_site, current or self.opts.label_lower, refresh),
+        }
+        return TemplateResponse(request, template, frame | context)
+
+    def ask(
+        self, request: Any, question: Any, form: Any, *, back: str, yes: Any = "", template: str = "", **context: Any
+    ) -> TemplateResponse:
+        """Ask before what cannot be undone or needs a value, by a page: it needs no script.
+
+        ``back``: where who does not want it goes. ``yes``: the word for the button. ``hidden``: further values that are
+        posted with the form. ``template``: one that extends that of all questions.
+        """
+        context |= {"title": question, "form": form, "back": back, "yes": yes or _("Yes, I’m sure")}
+        return self.respond(request, template or "admin/locqueue/confirmation.html", **context)
 
 
 def only_shows(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,14 +92,23 @@ def only_shows(view: Callable[..., Any]) -> Callable[..., Any]:
     return view
 
 
-def _refusing_changes(view: Callable[..., Any]) -> Callable[..., Any]:
-    if getattr(view, "only_shows", False):
-        return view
+def _guarded(page: Any, view: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the view for those who may see the page. What changes something is one transaction with its record."""
+
+    @repeated
+    def changing(store: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        with store.transaction():
+            return view(request, *args, **kwargs)
 
     @wraps(view)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
-        if request.method not in LOOKS and is_read_only(request):
+        # Who is not signed in is led there by the view.
+        if page.admin_site.has_permission(request) and not page.has_view_permission(request):
+            raise PermissionDenied
+        if request.method in LOOKS or getattr(view, "only_shows", False):
+            return view(request, *args, **kwargs)
+        if is_read_only(request):
             raise PermissionDenied(_("Nothing can be changed in read-only mode."))
-        return view(request, *args, **kwargs)
+        return changing(get_store(), request, *args, **kwargs)
 
     return guarded

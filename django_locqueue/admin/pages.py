@@ -26,6 +26,12 @@ def page(model: type[Any]) -> Callable[[PageClass], PageClass]:
     return add
 
 
+def list_of(listing: str) -> str:
+    """Return the name of the list that shows a listing, by which a state may be meant too; by default that of all."""
+    shown = {tab.listing: model._meta.model_name for model, each in PAGES.items() for tab in getattr(each, "tabs", ())}
+    return shown.get(listing) or "task"
+
+
 def register(site: admin.AdminSite) -> None:
     """Put all our pages on a site of the project's own, those of the access log too if it is installed.
 

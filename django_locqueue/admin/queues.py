@@ -5,13 +5,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
@@ -21,14 +20,16 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue import registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
-from django_locqueue.admin.bulk_links import queue_columns
+from django_locqueue.admin.bulk_links import bulk_url
+from django_locqueue.admin.change_forms import DATETIME, ReasonForm, sent
+from django_locqueue.admin.charts import sparkline
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.admin.strip import Strip
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Queue, Task
+from django_locqueue.observability.history import each_minute
 from django_locqueue.observability.snapshot import QueueNow, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible
@@ -68,26 +69,27 @@ class QueueAdmin(PlainListAdmin):
             known = set(Queue.objects.values_list("name", flat=True))
             rows += [_unserved(name) for name in present if name not in known][: self.list_per_page - len(rows)]
             rows.sort(key=lambda row: row.name)
+        minutes = each_minute([row.name for row in rows], now=timezone.now())
         for row in rows:
+            row.minutes = minutes[row.name]
             row.present = present.get(row.name) or QueueNow.empty(row.name)
             row.limit_text = number_format(limits[row.name], force_grouping=True) if row.name in limits else ""
 
     def get_list_display(self, request: Any) -> Any:
-        columns: tuple[str, ...] = self.list_display
+        columns: tuple[Any, ...] = self.list_display
         if registry.pending_limits():
             columns = (*columns, "limit_column")
-        columns = (*columns, *queue_columns(request, self.admin_site))
-        if not may(request, PERMISSION):
+        may_pause = may(request, PERMISSION)
+        if not may_pause and bulk_url(request, self.admin_site, "cancel", "ready") is None:
             return columns
 
         @admin.display(description="", empty_value="")
         def buttons(queue: Any) -> Any:
             verb, label = ("resume", _("Resume")) if queue.is_paused else ("pause", _("Pause…"))
-            return format_html(
-                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
-                self.change_url(verb, queue.name),
-                label,
-            )
+            shown = '<button type="submit" class="button lq-button" formaction="{}">{}</button> '
+            button = format_html(shown, self.change_url(verb, queue.name), label) if may_pause else ""
+            url = bulk_url(request, self.admin_site, "cancel", "ready", queue=queue.name)
+            return format_html('{}<a href="{}">{}</a>', button, url, _("Cancel all ready…")) if url else button
 
         return (*columns, buttons)
 
@@ -124,10 +126,13 @@ class QueueAdmin(PlainListAdmin):
         return self._number(queue.present.running, "runningtask", queue=queue.name)
 
     @admin.display(description=gettext_lazy("per minute"))
-    def per_minute_column(self, queue: Any) -> str:
-        """On average of the last 15 minutes."""
+    def per_minute_column(self, queue: Any) -> Any:
+        """On average of the last 15 minutes, beside the minutes of the last hour."""
         rate = queue.present.per_minute
-        return number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
+        text = number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
+        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
+        drawn = sparkline(_("Finished per minute, the last hour"), queue.minutes)
+        return format_html('<a href="{}?{}">{} {}</a>', url, urlencode({"queue": queue.name}), drawn, text)
 
     @admin.display(description=gettext_lazy("p95 wait"), empty_value="–")
     def wait_column(self, queue: Any) -> Any:
@@ -138,8 +143,8 @@ class QueueAdmin(PlainListAdmin):
         return self._number(queue.present.failed_24h, "failedtask", queue=queue.name, last="24h")
 
     @admin.display(description=gettext_lazy("workers"))
-    def workers_column(self, queue: Any) -> str:
-        return number_format(queue.present.workers)
+    def workers_column(self, queue: Any) -> Any:
+        return format_html('<a href="{}">{}</a>', self.list_url("worker"), number_format(queue.present.workers))
 
     def _number(self, count: int, page_name: str, **conditions: str) -> Any:
         """Return a number as a link to what it counts."""
@@ -156,46 +161,30 @@ class QueueAdmin(PlainListAdmin):
     # -- changes
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
         return [
             # `.*` and not `<path:…>`: SQL may have made a queue without a name.
-            re_path(r"^(?P<name>.*)/pause/$", view(self.pause_view), name="locqueue_queue_pause"),
-            re_path(r"^(?P<name>.*)/resume/$", view(self.resume_view), name="locqueue_queue_resume"),
-            re_path(r"^(?P<name>.*)/change/$", view(self.to_list), name="locqueue_queue_change"),
+            re_path(r"^(?P<name>.*)/pause/$", self.posted_to(self.pause_view), name="locqueue_queue_pause"),
+            re_path(r"^(?P<name>.*)/resume/$", self.posted_to(self.resume_view), name="locqueue_queue_resume"),
+            re_path(r"^(?P<name>.*)/change/$", self.looked_at(self.to_list), name="locqueue_queue_change"),
             *super().get_urls(),
         ]
 
     def change_url(self, verb: str, name: str) -> str:
         return reverse(f"admin:locqueue_queue_{verb}", args=[quote(name)], current_app=self.admin_site.name)
 
-    def list_url(self) -> str:
-        return reverse("admin:locqueue_queue_changelist", current_app=self.admin_site.name)
-
     def to_list(self, request: Any, name: str) -> Any:
         """Where the admin's index links to from a change that was logged."""
         return HttpResponseRedirect(self.list_url())
 
     def pause_view(self, request: Any, name: str) -> Any:
-        queue, refused = self._asked_for(request, name)
-        if refused:
-            return refused
-        form = PauseForm(request.POST if request.POST.get("confirmed") == "yes" else None)
+        queue = self._asked_for(request, name)
+        form = sent(request, PauseForm)
         if not form.is_valid():
-            request.current_app = self.admin_site.name
-            return TemplateResponse(
-                request,
-                "admin/locqueue/pause.html",
-                {
-                    **self.admin_site.each_context(request),
-                    "title": _("Pause queue “%(queue)s”?") % {"queue": legible.line(queue.name)},
-                    "opts": self.opts,
-                    "form": form,
-                    "back": self.list_url(),
-                    "lq": Strip(request, self.admin_site, self.opts.label_lower),
-                },
-            )
+            question = _("Pause queue “%(queue)s”?") % {"queue": legible.line(queue.name)}
+            warning = _("Running tasks finish. New tasks are accepted and wait.")
+            return self.ask(request, question, form, back=self.list_url(), yes=_("Pause"), warning=warning)
         if get_store().pause(queue.name, by=request.user.get_username(), **form.cleaned_data):
-            self._log(request, queue, _("Paused."))
+            self.log_change(request, queue, _("Paused."))
             note(request, "pause", target=queue.name, reason=form.cleaned_data["reason"])
             self._say(request, _("Queue “%(queue)s” is paused."), queue, running=_running(queue))
         else:
@@ -203,20 +192,16 @@ class QueueAdmin(PlainListAdmin):
         return HttpResponseRedirect(self.list_url())
 
     def resume_view(self, request: Any, name: str) -> Any:
-        queue, refused = self._asked_for(request, name)
-        if refused:
-            return refused
+        queue = self._asked_for(request, name)
         if get_store().resume(queue.name):
-            self._log(request, queue, _("Resumed."))
+            self.log_change(request, queue, _("Resumed."))
             note(request, "resume", target=queue.name)
             self._say(request, _("Queue “%(queue)s” goes on."), queue)
         else:
             self._say(request, _("Queue “%(queue)s” was not paused."), queue, level=messages.WARNING)
         return HttpResponseRedirect(self.list_url())
 
-    def _asked_for(self, request: Any, name: str) -> tuple[Any, Any]:
-        if request.method != "POST":
-            return None, HttpResponseNotAllowed(["POST"])
+    def _asked_for(self, request: Any, name: str) -> Any:
         if not may(request, PERMISSION):
             raise PermissionDenied
         name = self.key_in(name)
@@ -225,7 +210,7 @@ class QueueAdmin(PlainListAdmin):
             queue = _unserved(name)
         if queue is None:
             raise Http404
-        return queue, None
+        return queue
 
     def _say(
         self, request: Any, sentence: str, queue: Queue, *, running: int = 0, level: int = messages.SUCCESS
@@ -236,13 +221,14 @@ class QueueAdmin(PlainListAdmin):
             said += " " + more % {"count": running}
         self.message_user(request, said, level)
 
-    def _log(self, request: Any, queue: Queue, message: str) -> None:
-        LogEntry.objects.log_actions(request.user.pk, [queue], CHANGE, change_message=message, single_object=True)
 
-
-class PauseForm(forms.Form):
-    reason = forms.CharField(max_length=200, required=False, strip=True)
-    until = forms.DateTimeField(required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}))
+class PauseForm(ReasonForm):
+    until = forms.DateTimeField(
+        label=gettext_lazy("goes on by itself at"),
+        required=False,
+        widget=DATETIME,
+        help_text=gettext_lazy("Leave it empty to pause until somebody resumes it."),
+    )
 
     def clean_until(self) -> Any:
         until = self.cleaned_data["until"]

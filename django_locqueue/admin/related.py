@@ -1,6 +1,7 @@
 """What else has to do with a task: others like it, what it is a copy of, and what people did to it."""
 
 import sys
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_locqueue import compat, registry
+from django_locqueue import compat, conf, registry
 from django_locqueue.admin import moments
 from django_locqueue.admin.facts import Fact, metadata_of
 from django_locqueue.exceptions import UnknownTask
@@ -18,6 +19,7 @@ from django_locqueue.models import State, Task, orderings
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.policies import legible
 from django_locqueue.policies.outcome import class_path
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.verbs import COPY_OF
 
 LOG_SHOWN = 20
@@ -33,7 +35,7 @@ class Alike(NamedTuple):
 
 
 def of_kind(fingerprint: str) -> Any:
-    """Return the failed tasks of a kind of error, in the order of its index."""
+    """Return the failed tasks of a kind of error that nobody dismissed, in the order of its index."""
     return orderings.in_error_index(Task.objects.all(), fingerprint).order_by(*orderings.FINISHED)
 
 
@@ -41,11 +43,12 @@ def alike(task: Any, site_name: str) -> Alike | None:
     """Return what there is to say of the kind of error of a failed task."""
     if task.state != State.FAILED or task.error_group_id is None:
         return None
-    others = of_kind(task.error_group_id).filter(dismissed=False).exclude(pk=task.pk)  # as its list has them
-    count = capped_counts({"others": others})["others"]
+    count, others = "?", of_kind(task.error_group_id).exclude(pk=task.pk)  # as its list has them
+    with suppress(TooSlow), statement_limit(others.db, conf.admin.STATEMENT_SECONDS):
+        count = capped_text(capped_counts({"others": others})["others"])
     url = reverse("admin:locqueue_failedtask_changelist", current_app=site_name)
     place = "" if task.error_group is None else legible.line(task.error_group.place)
-    return Alike(capped_text(count) if count else "", f"{url}?group={task.error_group_id}", place)
+    return Alike("" if count == "0" else count, f"{url}?group={task.error_group_id}", place)
 
 
 def is_gone(task: Any) -> bool:

@@ -4,16 +4,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.http import HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_locqueue import registry
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.schedule_page import next_runs, sentence
-from django_locqueue.admin.strip import Strip
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.models.task import NAME_LENGTH
@@ -152,32 +149,20 @@ def form_view(model_admin: Any, request: Any, schedule: Schedule | None) -> Any:
     is_valid = form.is_bound and form.is_valid()
     if is_valid and "preview" not in request.POST:
         saved = get_store().save_schedule(None if schedule is None else schedule.pk, form.columns())
-        LogEntry.objects.log_actions(
-            request.user.pk,
-            [saved],
-            ADDITION if schedule is None else CHANGE,
-            change_message=_("Added.") if schedule is None else _("Changed."),
-            single_object=True,
-        )
+        if schedule is None:
+            model_admin.log_addition(request, saved, _("Added."))
+        else:
+            model_admin.log_change(request, saved, _("Changed."))
         note(request, "schedule_add" if schedule is None else "schedule_change", target=saved.name)
         text = _("“%(name)s” was saved.") % {"name": legible.line(saved.name)}
         model_admin.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(model_admin.url("change", saved))
     previewed = form.made() if is_valid else schedule
-    site = model_admin.admin_site
-    request.current_app = site.name
-    return TemplateResponse(
+    return model_admin.respond(
         request,
         "admin/locqueue/schedule_form.html",
-        {
-            **site.each_context(request),
-            "title": _("Add a schedule") if schedule is None else legible.line(schedule.name),
-            "opts": model_admin.opts,
-            "list_url": model_admin.url("changelist"),
-            "list_name": model_admin.opts.verbose_name_plural,
-            "form": form,
-            "words": "" if previewed is None else legible.line(words(previewed.cron, previewed.every)),
-            "next_runs": [] if previewed is None else next_runs(previewed.cron, previewed.every, previewed.timezone),
-            "lq": Strip(request, site, model_admin.opts.label_lower),
-        },
+        title=_("Add a schedule") if schedule is None else legible.line(schedule.name),
+        form=form,
+        words="" if previewed is None else legible.line(words(previewed.cron, previewed.every)),
+        next_runs=[] if previewed is None else next_runs(previewed.cron, previewed.every, previewed.timezone),
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models.functions import Left, Length
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -12,11 +11,10 @@ from django.utils.translation import gettext as _
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call
-from django_locqueue.admin.strip import Strip
+from django_locqueue.clock import instant
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.policies import legible
-from django_locqueue.scheduler.instants import instant
 from django_locqueue.scheduler.rule import rule_of, zone_of
 from django_locqueue.scheduler.slots import next_slots
 from django_locqueue.scheduler.words import words
@@ -32,30 +30,19 @@ def with_beginnings(rows: Any) -> Any:
     )
 
 
-def page_of(model_admin: Any, request: Any, schedule: Any, context: dict[str, Any]) -> TemplateResponse:
-    site = model_admin.admin_site
-    request.current_app = site.name
-    return TemplateResponse(
-        request,
-        "admin/locqueue/schedule_page.html",
-        {
-            **site.each_context(request),
-            "title": legible.line(schedule.name),
-            "opts": model_admin.opts,
-            "list_url": model_admin.url("changelist"),
-            "list_name": model_admin.opts.verbose_name_plural,
-            "badge": badge("on" if schedule.enabled else "off"),
-            "task_path": legible.line(schedule.task_path),
-            "note": note_of(schedule),
-            "problem": problem_of(schedule),
-            "arguments_drawn": draw_call(Payload(schedule.arguments_start, schedule.arguments_size)),
-            "facts": facts_of(schedule),
-            "next_runs": next_runs(schedule.cron, schedule.every, schedule.timezone) if schedule.enabled else [],
-            "runs": runs_of(schedule, site.name),
-            "lq": Strip(request, site, model_admin.opts.label_lower),
-            **context,
-        },
-    )
+def shown(schedule: Any, site_name: str) -> dict[str, Any]:
+    """Return what the template shows of a schedule."""
+    return {
+        "title": legible.line(schedule.name),
+        "badge": badge("on" if schedule.enabled else "off"),
+        "task_path": legible.line(schedule.task_path),
+        "note": note_of(schedule),
+        "problem": problem_of(schedule),
+        "arguments_drawn": draw_call(Payload(schedule.arguments_start, schedule.arguments_size)),
+        "facts": facts_of(schedule),
+        "next_runs": next_runs(schedule.cron, schedule.every, schedule.timezone) if schedule.enabled else [],
+        "runs": runs_of(schedule, site_name),
+    }
 
 
 def note_of(schedule: Schedule) -> str:

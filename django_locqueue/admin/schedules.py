@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.schedule_form import form_view
-from django_locqueue.admin.schedule_page import page_of, problem_of, tasks_by_id, with_beginnings
+from django_locqueue.admin.schedule_page import problem_of, shown, tasks_by_id, with_beginnings
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.observability.stats import capped_counts, capped_text
@@ -218,12 +218,12 @@ class ScheduleAdmin(PlainListAdmin):
         view = self.admin_site.admin_view
         return [
             path("add/", view(self.add_view), name="locqueue_schedule_add"),
-            path("<int:schedule_id>/change/", view(self.page_view), name="locqueue_schedule_change"),
+            path("<int:schedule_id>/change/", self.looked_at(self.page_view), name="locqueue_schedule_change"),
             path("<int:schedule_id>/edit/", view(self.edit_view), name="locqueue_schedule_edit"),
             *(
                 path(
                     f"<int:schedule_id>/{change.name}/",
-                    view(self.change_one_view),
+                    self.posted_to(self.change_one_view),
                     {"change": change},
                     name=f"locqueue_schedule_{change.name}",
                 )
@@ -245,8 +245,6 @@ class ScheduleAdmin(PlainListAdmin):
         return is_ours and may(request, (MANAGE, ENQUEUE))
 
     def page_view(self, request: Any, schedule_id: int) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         schedule = self._one(schedule_id, with_beginnings(Schedule.objects.all()))
         buttons = [
             (self.url(change.name, schedule), change.label, change.name)
@@ -254,7 +252,8 @@ class ScheduleAdmin(PlainListAdmin):
             if change.is_offered(schedule) and self.may(request, change)
         ]
         edit_url = self.url("edit", schedule) if self.may_edit(request, schedule) else None
-        return page_of(self, request, schedule, {"buttons": buttons, "edit_url": edit_url})
+        context = shown(schedule, self.admin_site.name)
+        return self.respond(request, "admin/locqueue/schedule_page.html", buttons=buttons, edit_url=edit_url, **context)
 
     def add_view(self, request: Any) -> Any:  # type: ignore[override]
         if not self.may_edit(request):
@@ -268,8 +267,6 @@ class ScheduleAdmin(PlainListAdmin):
         return form_view(self, request, schedule)
 
     def change_one_view(self, request: Any, schedule_id: int, change: ScheduleChange) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not self.may(request, change):
             raise PermissionDenied
         schedule = self._one(schedule_id)

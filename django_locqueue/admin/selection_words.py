@@ -17,6 +17,8 @@ LISTING_WORDS = {
     "scheduled": gettext_lazy("Scheduled"),
     "blocked": gettext_lazy("Blocked"),
     "running": gettext_lazy("Running"),
+    "succeeded": gettext_lazy("Succeeded"),
+    "cancelled": gettext_lazy("Cancelled"),
     "failed": gettext_lazy("Failed tasks"),
     "dismissed": gettext_lazy("Dismissed"),
     "retried": gettext_lazy("Retried tasks"),

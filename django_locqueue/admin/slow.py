@@ -4,9 +4,8 @@ import time
 from collections.abc import Mapping
 from datetime import timedelta
 
-from django.utils import timezone
-
 from django_locqueue.observability.history import recent_tasks
+from django_locqueue.store import get_store
 
 KEPT_SECONDS = 60
 TIMES_P95 = 3
@@ -25,7 +24,7 @@ def _p95_seconds() -> Mapping[str, float]:
     """Return them by task, at most a minute old: the page is asked for every few seconds."""
     global _kept
     if _kept is None or time.monotonic() - _kept[0] > KEPT_SECONDS:
-        found = {path: numbers.run_p95 for path, numbers in recent_tasks("7d", now=timezone.now()).items()}
+        found = {path: numbers.run_p95 for path, numbers in recent_tasks("7d", now=get_store().now()).items()}
         _kept = time.monotonic(), {path: seconds for path, seconds in found.items() if seconds is not None}
     return _kept[1]
 

@@ -1,5 +1,6 @@
 """What the lists of tasks have in common: read-only, in the order of an index, with the changes a person may make."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -8,14 +9,15 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Left, Right
 from django.http import HttpResponseRedirect
-from django.urls import NoReverseMatch, path, reverse
+from django.urls import path, reverse
 from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import permissions, task_files
+from django_locqueue.admin.change import Change, may
 from django_locqueue.admin.changelist import TaskChangeList
-from django_locqueue.admin.changes import CHANGES, Change, may
+from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
@@ -27,8 +29,8 @@ from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
+from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
-from django_locqueue.verbs import BULK_PERMISSION
 
 EXPORT = "locqueue.export_data"
 WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
@@ -95,7 +97,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         query = request.GET.dict()
         if as_id(query.get(SEARCH, "")):
             query.pop(SEARCH)  # which leads to the task itself
-        return Selection.from_query(query, listing=self.current_tab(request).listing)
+        return Selection.from_query(query, listing=self.current_tab(request).listing, now=get_store().now)
 
     def further_tabs(self, request: Any) -> list[dict[str, Any]]:
         """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``."""
@@ -109,17 +111,9 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         """Return what stands above the list."""
         return ""
 
-    def empty_note(self) -> Any:
+    def empty_note(self, tab: Tab) -> Any:
         """Return what is said beside the tab's own words where it has no task."""
         return ""
-
-    def bulk_url(self, request: Any) -> str | None:
-        """Return where changes to all that match are asked for; None if the person may not make them."""
-        try:
-            url = reverse("admin:locqueue_bulkoperation_new", current_app=self.admin_site.name)
-        except NoReverseMatch:
-            return None
-        return url if permissions.may(request, BULK_PERMISSION) else None
 
     def export_url(self, request: Any) -> str | None:
         if not request.user.has_perm(EXPORT):
@@ -183,9 +177,6 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
             *self.get_file_urls(),
         ]
 
-    def list_url(self, model_name: str) -> str:
-        return reverse(f"admin:locqueue_{model_name}_changelist", current_app=self.admin_site.name)
-
     def enqueue_url(self, request: Any) -> str:
         """Return where a task is added by hand; empty where that is not offered to the person."""
         if self.opts.model_name not in ("task", "pendingtask") or not permissions.may(request, "locqueue.enqueue_task"):
@@ -202,19 +193,15 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         ]
 
     def export_view(self, request: Any) -> Any:
-        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+        if not request.user.has_perm(EXPORT):
             raise PermissionDenied
         return task_files.csv_response(self, request)
 
     def data_view(self, request: Any) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         return task_files.json_response(self, request)
 
     def to_task_page(self, request: Any, task_id: int) -> Any:
         """A task has one page, wherever it is listed: it may be in another list by the time one looks."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         return HttpResponseRedirect(self.task_url(Task(pk=task_id)))
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
@@ -236,7 +223,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 "enqueue_url": self.enqueue_url(request),
                 "top_line": self.top_line,
                 "footer": self.footer,
-                "empty_note": self.empty_note,
+                "empty_note": partial(self.empty_note, self.current_tab(request)),
                 "empty_name": self.opts.verbose_name,
                 "is_id": bool(as_id(request.GET.get(SEARCH, ""))),
                 "lq": Strip(request, self.admin_site, self.opts.label_lower, refresh=self.current_tab(request).refresh),

@@ -3,22 +3,28 @@
 import csv
 import io
 from collections.abc import Iterator
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
-from django.utils import timezone
+from django.utils.translation import gettext
 
+from django_locqueue import conf
 from django_locqueue.admin.columns import LINE_LENGTH
+from django_locqueue.admin.filters import SEARCH
 from django_locqueue.admin.payloads import arguments_line
-from django_locqueue.models import State, orderings
+from django_locqueue.models import orderings
 from django_locqueue.models.task import worker_names
-from django_locqueue.policies import legible, masking
+from django_locqueue.observability.task_json import task_json
+from django_locqueue.statement_limit import TooSlow, statement_limit
+from django_locqueue.store.bulk import LOOK, first_of
+from django_locqueue.store.selection import Selection
 
 MOST_ROWS = 50_000
 PAGE = 2_000  # rows in a query
+MOST_LOOKS = 100  # of LOOK rows each, for those that match
 BYTE_ORDER_MARK = "\ufeff"  # without it Excel takes Chinese names for another encoding
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet, whoever wrote it
 
@@ -31,34 +37,20 @@ FIELDS = (
 
 def record_of(task: Any) -> dict[str, Any]:
     """Return what a page shows of a task, as values of JSON by the names in ``FIELDS``."""
-    names = worker_names(task.worker_ids_end)
-    return {
-        "id": task.pk,
-        "task": legible.line(task.task_path),
-        "args": arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
-        "state": task.state,
-        "queue": legible.line(task.queue_name),
-        "priority": task.priority,
-        "attempt": task.attempt,
-        "max": max(task.attempt, task.max_attempts),
-        "worker": legible.line(names[-1]) if names else "",
-        "added": _iso(task.enqueued_at),
-        "due": _iso(task.run_after) if task.state == State.SCHEDULED else None,
-        "started": _iso(task.last_attempted_at),
-        "finished": _iso(task.finished_at),
-        "wait_s": _seconds(_ready_at(task), task.started_at),
-        "run_s": _seconds(task.last_attempted_at, task.finished_at) if task.state != State.CANCELLED else None,
-        "error": legible.line(task.error_class),
-        "message": legible.line(masking.mask_text(task.error_message)),
-        "retried_by": legible.line(task.retried_by),
-    }
+    arguments = arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH)
+    return {**task_json(task, worker_names(task.worker_ids_end)), "args": arguments}
 
 
 def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpResponse:
-    """Return the first ``MOST_ROWS`` rows of the list that the address asks for. Raises BadRequest for a bad one."""
+    """Return the first ``MOST_ROWS`` tasks of those that the address asks for. Raises BadRequest for a bad one.
+
+    Not only of the page's window: a file goes on through many of them, and says where that was not all.
+    """
     changelist = _changelist(model_admin, request)
+    rows, _ = model_admin.get_search_results(request, changelist.listed, request.GET.get(SEARCH, ""))
     return StreamingHttpResponse(
-        _csv_lines(changelist.queryset, changelist.selection.ordering),
+        # In the language of the request, which is over when the file is read.
+        _csv_lines(rows, changelist.selection, gettext("There are more: narrow the list to have the rest of them.")),
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="tasks-{changelist.tab.name}.csv"',
@@ -84,48 +76,53 @@ def _changelist(model_admin: Any, request: HttpRequest) -> Any:
         raise BadRequest(f"This filter cannot be used: {error}") from error
 
 
-def _csv_lines(rows: Any, ordering: tuple[str, ...]) -> Iterator[str]:
-    """Yield a line of names, and one a row. Control characters are written out: no row is two lines of the file."""
+def _csv_lines(rows: Any, selection: Selection, more: str) -> Iterator[str]:
+    """Yield a line of names, and one a row; ``more`` is the last if that is not all.
+
+    Control characters are written out: no row is two lines of the file.
+    """
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, FIELDS)
     text.write(BYTE_ORDER_MARK)
     writer.writeheader()
-    for page in _pages(rows, ordering):
-        writer.writerows({name: _cell(value) for name, value in record_of(task).items()} for task in page)
+    for page in _pages(rows, selection, {"id": more}):
+        writer.writerows({name: _cell(value) for name, value in record.items()} for record in page)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
-    yield text.getvalue()
 
 
-def _pages(rows: Any, ordering: tuple[str, ...]) -> Iterator[list[Any]]:
-    """Give the rows page by page: a cursor of the database would not survive a pooler in transaction mode."""
-    left, part = MOST_ROWS, rows
-    while left > 0:
-        found = list(part[: min(PAGE, left)])
-        yield found
-        left -= len(found)
-        if len(found) < PAGE:
-            return
-        last = {name: getattr(found[-1], name) for name in orderings.names(ordering)}
-        part = rows.filter(orderings.behind(ordering, last))
+def _pages(rows: Any, selection: Selection, more: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """Give the records page by page: a cursor of the database would not survive a pooler in transaction mode.
+
+    ``rows``: what the list's index holds. ``more``: the last record where that is too much.
+    """
+    ordering, part, left = selection.ordering, rows, MOST_ROWS
+    limited = partial(statement_limit, rows.db, conf.admin.STATEMENT_SECONDS)
+    try:
+        for _ in range(MOST_LOOKS):
+            with limited():
+                look, end = first_of(part, selection, LOOK)
+            here = matching = selection.matching(look).order_by(*ordering)
+            while True:
+                with limited():
+                    found = list(here[: min(PAGE, left + 1)])
+                yield [record_of(task) for task in found[:left]]
+                if len(found) > left:
+                    yield [more]
+                    return
+                left -= len(found)
+                if len(found) < PAGE:
+                    break
+                last = {name: getattr(found[-1], name) for name in orderings.names(ordering)}
+                here = matching.filter(orderings.behind(ordering, last))
+            if end is None:
+                return
+            part = rows.filter(orderings.behind(ordering, end))
+        yield [more]
+    except TooSlow:
+        yield [more]
 
 
 def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
-
-
-def _ready_at(task: Any) -> datetime:
-    # The time of a task that was put back is that of its last try.
-    moment: datetime = max(task.enqueued_at, task.run_after) if task.attempt <= 1 else task.enqueued_at
-    return moment
-
-
-def _seconds(since: datetime | None, until: datetime | None) -> float | None:
-    return round(max(0.0, (until - since).total_seconds()), 3) if since and until else None
-
-
-def _iso(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return (moment.astimezone(timezone.get_default_timezone()) if timezone.is_aware(moment) else moment).isoformat()

@@ -3,14 +3,13 @@
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.db.models import Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import Left
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.admin import moments
+from django_locqueue.admin import moments, numbers
 from django_locqueue.admin.columns import LINE_LENGTH
 from django_locqueue.admin.error_pages import by_error_view, by_task_view
 from django_locqueue.admin.filters import (
@@ -27,14 +26,18 @@ from django_locqueue.admin.filters import (
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import (
     ErrorGroup,
     FailedTask,
     PendingTask,
     RetriedTask,
     RunningTask,
+    State,
     TaskStat,
 )
+from django_locqueue.observability.stats import CAP
+from django_locqueue.store.selection import Selection
 
 WAITING_CHANGES = ("change_time", "move", "change_priority", "cancel", "delete")
 
@@ -154,10 +157,9 @@ class FailedTaskAdmin(TaskAdminBase):
     )
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
         return [
-            path("errors/", view(self.errors_view), name="locqueue_failedtask_errors"),
-            path("tasks/", view(self.tasks_view), name="locqueue_failedtask_tasks"),
+            path("errors/", self.looked_at(self.errors_view), name="locqueue_failedtask_errors"),
+            path("tasks/", self.looked_at(self.tasks_view), name="locqueue_failedtask_tasks"),
             *super().get_urls(),
         ]
 
@@ -179,7 +181,7 @@ class FailedTaskAdmin(TaskAdminBase):
             for name, label in pages
         ]
 
-    def empty_note(self) -> Any:
+    def empty_note(self, tab: Tab) -> Any:
         """Return when a task has failed last, though none is left in the list."""
         last = ErrorGroup.objects.order_by("-last_seen").values_list("last_seen", flat=True).first()
         return gettext("Last failure %(when)s.") % {"when": moments.distance(last)} if last else ""
@@ -238,11 +240,19 @@ class RetriedTaskAdmin(TaskAdminBase):
     )
 
     def top_line(self) -> Any:
-        """Return how much was tried again in the last hour, by the workers' counts and not by the tasks."""
-        since = timezone.now() - timedelta(hours=1)
-        found = TaskStat.objects.filter(seconds=TaskStat.MINUTE, start__gte=since).aggregate(
-            retried=Sum("retried"), failed=Sum("failed")
-        )
-        if not found["retried"]:
+        """Return how much was tried again in the last hour, and what became of the latest that were."""
+        since = DatabaseNow() - timedelta(hours=1)
+        counted = TaskStat.objects.filter(seconds=TaskStat.MINUTE, start__gte=since).aggregate(retries=Sum("retried"))
+        if not counted["retries"]:
             return ""
-        return gettext("Retries this hour: %(retried)s · %(failed)s failed for good") % found
+        ended = Q(finished_at__gte=since)
+        found = (
+            Selection("retried")
+            .rows()[:CAP]
+            .aggregate(
+                succeeded=Count("pk", filter=ended & Q(state=State.SUCCESSFUL)),
+                failed=Count("pk", filter=ended & Q(state=State.FAILED)),
+            )
+        )
+        said = gettext("Retries this hour: %(retries)s · %(succeeded)s succeeded · %(failed)s failed for good")
+        return said % {name: numbers.whole(count) for name, count in {**counted, **found}.items()}

@@ -5,10 +5,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models.functions import Left, Length, Right
-from django.http import HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpResponseRedirect
 from django.urls import path, re_path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -17,17 +15,17 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue.admin.attempts import attempts_of
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.bare_payloads import COLUMNS, BarePayloads, may_see
-from django_locqueue.admin.changes import CHANGES, RUNS_IT, may
-from django_locqueue.admin.columns import error_name
+from django_locqueue.admin.change import may
+from django_locqueue.admin.changes import CHANGES, RUNS_IT
+from django_locqueue.admin.columns import error_name, progress_bar
 from django_locqueue.admin.enqueue_form import enqueue_view
 from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
 from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.live import live
-from django_locqueue.admin.pages import page
+from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
-from django_locqueue.admin.progress import progress_bar
 from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
@@ -35,13 +33,6 @@ from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_wo
 from django_locqueue.admin.timeline import timeline_of
 from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
-
-LISTS = {
-    State.SCHEDULED: "pendingtask",
-    State.READY: "pendingtask",
-    State.RUNNING: "runningtask",
-    State.FAILED: "failedtask",
-}
 
 
 class Section(NamedTuple):
@@ -64,6 +55,15 @@ PAYLOADS = (
     ("result", gettext_lazy("Result"), draw_payload),
     ("metadata", gettext_lazy("Metadata"), draw_payload),
 )
+ENDED_COLUMNS = (
+    "task_column",
+    "queue_column",
+    "worker_column",
+    "finished_column",
+    "wait_column",
+    "ran_for_column",
+    "attempt_column",
+)
 
 
 @page(Task)
@@ -75,6 +75,22 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             label=gettext_lazy("All"),
             changes=tuple(CHANGES),
             empty=gettext_lazy("No tasks yet."),
+        ),
+        Tab(
+            name="succeeded",
+            listing="succeeded",
+            label=gettext_lazy("Succeeded"),
+            changes=("again", "delete"),
+            empty=gettext_lazy("No task has succeeded."),
+            columns=ENDED_COLUMNS,
+        ),
+        Tab(
+            name="cancelled",
+            listing="cancelled",
+            label=gettext_lazy("Cancelled"),
+            changes=("retry", "retry_at", "again", "delete"),
+            empty=gettext_lazy("No task was cancelled."),
+            columns=ENDED_COLUMNS,
         ),
     )
     list_filter: ClassVar[Any] = (StateFilter, QueueFilter, TaskFilter, WorkerFilter, PeriodFilter)
@@ -98,8 +114,9 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
     def footer(self) -> str:
         return stored_note()
 
-    def empty_note(self) -> Any:
-        return _("None was added in the last 24 hours; choose another time above.") if Task.objects.exists() else ""
+    def empty_note(self, tab: Tab) -> Any:
+        is_cut = tab.kind.last and Task.objects.exists()
+        return _("None was added in the last 24 hours; choose another time above.") if is_cut else ""
 
     def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
         workflow_id = as_id(request.GET.get("workflow", ""))
@@ -116,10 +133,10 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
         return [
             path("", view(live(self.changelist_view)), name="locqueue_task_changelist"),
             *self.get_file_urls(),
-            path("<int:task_id>/change/", view(live(self.page_view)), name="locqueue_task_change"),
+            path("<int:task_id>/change/", self.looked_at(live(self.page_of)), name="locqueue_task_change"),
             path("<object_id>/history/", view(self.history_view), name="locqueue_task_history"),
             path("enqueue/", view(self.enqueue_view), name="locqueue_task_enqueue"),
-            path("<int:task_id>/show/", view(self.show_view), name="locqueue_task_show"),
+            path("<int:task_id>/show/", self.posted_to(self.show_view), name="locqueue_task_show"),
             re_path(
                 f"^(?P<task_id>[0-9]{{1,18}})/(?P<what>{'|'.join(COLUMNS)})/$",
                 view(self.download_view),
@@ -128,7 +145,7 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             *(
                 path(
                     f"<int:task_id>/{change.name}/",
-                    view(self.change_one_view),
+                    self.posted_to(self.change_one_view),
                     {"change": change},
                     name=f"locqueue_task_{change.name}",
                 )
@@ -141,13 +158,6 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
 
     # -- the page
 
-    def page_view(self, request: Any, task_id: int) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
-        return self.page_of(request, task_id)
-
     def page_of(self, request: Any, task_id: int, *, is_bare: bool = False) -> Any:
         """Return the page of a task. ``is_bare``: nothing is masked in its payloads."""
         task = one_task(task_id)
@@ -155,53 +165,48 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             self.message_user(request, never_was(task_id), messages.WARNING)
             return HttpResponseRedirect(self.list_url("task"))
         site = self.admin_site
-        request.current_app = site.name
-        list_name = LISTS.get(State(task.state), "task") if task.state in State.values else "task"
+        list_name = list_of(task.state)
         list_model = Task._meta.apps.get_model("locqueue", list_name)
         gone = is_gone(task)
         attempts = attempts_of(task, shown=request.GET.get("attempts", ""))
+        is_live = task.state == State.RUNNING
         # A page that a form has asked for cannot be asked for again by a script.
-        refresh = 5 if task.state == State.RUNNING and not is_bare else None
-        strip = Strip(request, site, f"locqueue.{list_name}", refresh=refresh)
-        return TemplateResponse(
+        strip = Strip(request, site, f"locqueue.{list_name}", refresh=5 if is_live and not is_bare else None)
+        return self.respond(
             request,
             "admin/locqueue/task_page.html",
-            {
-                **site.each_context(request),
-                "title": f"{legible.line(task.name)} #{task.pk}",
-                "opts": self.opts,
-                "task": task,
-                "task_path": legible.line(task.task_path),
-                "queue_name": legible.line(task.queue_name),
-                "badge": badge("lost") if task.state == State.RUNNING and task.worker_is_lost else state_badge(task),
-                "list_url": self.list_url(list_name),
-                "list_name": list_model._meta.verbose_name_plural,
-                "history_url": reverse("admin:locqueue_task_history", args=[task.pk], current_app=site.name),
-                "buttons": [
-                    (self.change_url(change, task), change.label_for(task), change.name)
-                    for change in CHANGES.values()
-                    if change.is_offered(task) and may(request, change) and not (gone and change.name in RUNS_IT)
-                ],
-                "next": self.task_url(task),
-                "is_gone": gone and task.state != State.SUCCESSFUL,
-                "error_class": error_name(task.error_class),
-                "error_message": legible.line(masking.mask_text(task.error_message)),
-                "alike": alike(task, site.name),
-                "timeline": timeline_of(task, attempts),
-                "payloads": self.payloads_of(task, is_bare=is_bare),
-                "show_url": self.show_url(request, task),
-                "progress": progress_bar(task),
-                "facts": [
-                    *facts_of(task, strip.now),
-                    *self.schedule_of(task),
-                    *self.place_of(task),
-                    *related_facts(task, site.name),
-                    *facts_of_others(request, site, task),
-                ],
-                "attempts": attempts,
-                "log": log_of(task),
-                "lq": strip,
-            },
+            lq=strip,
+            title=f"{legible.line(task.name)} #{task.pk}",
+            list_url=self.list_url(list_name),
+            list_name=list_model._meta.verbose_name_plural,
+            task=task,
+            task_path=legible.line(task.task_path),
+            queue_name=legible.line(task.queue_name),
+            badge=badge("lost") if is_live and task.worker_is_lost else state_badge(task),
+            history_url=reverse("admin:locqueue_task_history", args=[task.pk], current_app=site.name),
+            buttons=[
+                (self.change_url(change, task), change.label_for(task), change.name)
+                for change in CHANGES.values()
+                if change.is_offered(task) and may(request, change) and not (gone and change.name in RUNS_IT)
+            ],
+            next=self.task_url(task),
+            is_gone=gone and task.state != State.SUCCESSFUL,
+            error_class=error_name(task.error_class),
+            error_message=legible.line(masking.mask_text(task.error_message)),
+            alike=alike(task, site.name),
+            timeline=timeline_of(task, attempts),
+            payloads=self.payloads_of(task, is_bare=is_bare),
+            show_url=self.show_url(request, task),
+            progress=progress_bar(task),
+            facts=[
+                *facts_of(task, strip.now),
+                *self.schedule_of(task),
+                *self.place_of(task),
+                *related_facts(task, site.name),
+                *facts_of_others(request, site, task),
+            ],
+            attempts=attempts,
+            log=log_of(task),
         )
 
     def payloads_of(self, task: Any, *, is_bare: bool) -> list[Section]:

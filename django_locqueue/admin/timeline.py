@@ -5,13 +5,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.attempts import Attempts, Try
 from django_locqueue.admin.badges import badge, state_badge
+from django_locqueue.clock import local
 from django_locqueue.models import State
 
 
@@ -49,8 +49,8 @@ def _clock(moment: datetime | None, begun: datetime) -> Any:
     """Return the time of day, on another day than the task was added with the date; whole for who points at it."""
     if moment is None:
         return ""
-    local, first = (timezone.localtime(each) if timezone.is_aware(each) else each for each in (moment, begun))
-    text = f"{local:%H:%M:%S}" if local.date() == first.date() else f"{local:%m-%d %H:%M:%S}"
+    at, first = local(moment), local(begun)
+    text = f"{at:%H:%M:%S}" if at.date() == first.date() else f"{at:%m-%d %H:%M:%S}"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), moments.whole(moment), text)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -60,7 +61,7 @@ class WorkerAdmin(PlainListAdmin):
 
         @admin.display(description="", empty_value="")
         def buttons(worker: Any) -> Any:
-            if worker.stopped_at or worker.stop_requested or worker.stopping:
+            if worker.stopped_at or worker.stop_requested:  # a quiet one, which takes no tasks, lives on
                 return None
             if worker.present is not None and worker.present.state == WorkerState.LOST:
                 return None
@@ -118,8 +119,17 @@ class WorkerAdmin(PlainListAdmin):
         return moments.time_tag(worker.heartbeat_at)
 
     @admin.display(description=gettext_lazy("done/failed"))
-    def ended_column(self, worker: Worker) -> str:
-        return "/".join(number_format(count, force_grouping=True) for count in (worker.succeeded, worker.failed))
+    def ended_column(self, worker: Worker) -> Any:
+        """As links to those of them that are kept."""
+        counts: Any = ((worker.succeeded, "task", {"tab": "succeeded"}), (worker.failed, "failedtask", {}))
+        return format_html_join(
+            "/",
+            '<a href="{}?{}">{}</a>',
+            (
+                (self.list_url(name), urlencode({**tab, "worker": worker.name}), number_format(n, force_grouping=True))
+                for n, name, tab in counts
+            ),
+        )
 
     @admin.display(description=gettext_lazy("memory"), empty_value="–")
     def memory_column(self, worker: Worker) -> str | None:
@@ -132,12 +142,10 @@ class WorkerAdmin(PlainListAdmin):
     # -- changes
 
     def get_urls(self) -> list[Any]:
-        stop = self.admin_site.admin_view(self.stop_view)
+        stop = self.posted_to(self.stop_view)
         return [path("<int:worker_id>/stop/", stop, name="locqueue_worker_stop"), *super().get_urls()]
 
     def stop_view(self, request: Any, worker_id: int) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, PERMISSION):
             raise PermissionDenied
         worker = Worker.objects.filter(pk=worker_id).first()
@@ -151,7 +159,7 @@ class WorkerAdmin(PlainListAdmin):
         else:
             sentence = _("Nothing was changed: worker “%(worker)s” had stopped, or was asked to.")
             self.message_user(request, sentence % said, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:locqueue_worker_changelist", current_app=self.admin_site.name))
+        return HttpResponseRedirect(self.list_url())
 
 
 def _summary(now: Snapshot) -> str:

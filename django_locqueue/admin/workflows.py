@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import Http404, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -15,11 +14,12 @@ from django.utils.translation import gettext_lazy
 from django_locqueue import endings
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
-from django_locqueue.admin.changes import CHANGES, asker_of, may, refusal
+from django_locqueue.admin.change import asker_of, may, refusal
+from django_locqueue.admin.change_forms import ReasonForm, sent
+from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
-from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.task_base import TaskPermissions
 from django_locqueue.models import Workflow
 from django_locqueue.policies import legible
@@ -59,10 +59,10 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
         return super().get_queryset(request).defer("plan")
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
+        cancel = self.posted_to(self.cancel_view)
         return [
-            path("<int:workflow_id>/change/", view(self.page_view), name="locqueue_workflow_change"),
-            path("<int:workflow_id>/cancel/", view(self.cancel_view), name="locqueue_workflow_cancel"),
+            path("<int:workflow_id>/change/", self.looked_at(self.page_view), name="locqueue_workflow_change"),
+            path("<int:workflow_id>/cancel/", cancel, name="locqueue_workflow_cancel"),
             *super().get_urls(),
         ]
 
@@ -103,17 +103,13 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
     # -- the page
 
     def page_view(self, request: Any, workflow_id: int) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         workflow = Workflow.objects.filter(pk=workflow_id).first()
         if workflow is None:
             text = _("Workflow #%(id)s does not exist. It may have been deleted.") % {"id": workflow_id}
             self.message_user(request, text, messages.WARNING)
             return HttpResponseRedirect(self.list_url())
         may_cancel = workflow.state == State.RUNNING and may(request, CHANGES["cancel"])
-        tasks = f"{reverse('admin:locqueue_task_changelist', current_app=self.admin_site.name)}?workflow={workflow.pk}"
+        tasks = f"{self.list_url('task')}?workflow={workflow.pk}"
         return self.respond(
             request,
             "admin/locqueue/workflow_page.html",
@@ -134,29 +130,19 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
             added=moments.time_tag(workflow.enqueued_at),
             finished=moments.time_tag(workflow.finished_at) if workflow.finished_at else "",
             cancel_url=self.url("cancel", workflow) if may_cancel else "",
-            list_url=self.list_url(),
-            list_name=self.opts.verbose_name_plural,
         )
 
     def cancel_view(self, request: Any, workflow_id: int) -> Any:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if not may(request, CHANGES["cancel"]):
             raise PermissionDenied(refusal(CHANGES["cancel"].codename))
         workflow = Workflow.objects.defer("plan").filter(pk=workflow_id).first()
         if workflow is None:
             raise Http404
         back = self.url("change", workflow)
-        if request.POST.get("confirmed") != "yes":
-            return self.respond(
-                request,
-                "admin/locqueue/workflow_cancel.html",
-                title=_("Cancel workflow #%(id)s?") % {"id": workflow.pk},
-                warning=CHANGES["cancel"].warning,
-                back=back,
-                list_url=self.list_url(),
-                list_name=self.opts.verbose_name_plural,
-            )
+        form = sent(request, ReasonForm)
+        if not form.is_valid():
+            question = _("Cancel workflow #%(id)s?") % {"id": workflow.pk}
+            return self.ask(request, question, form, back=back, warning=CHANGES["cancel"].warning, is_dangerous=True)
         asker = asker_of(request)
         cancelled, asked = endings.cancel_workflow(get_store(), workflow.pk, asker.reason, by=asker.by)
         if cancelled or asked:
@@ -168,22 +154,6 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
         else:
             self.message_user(request, _("Nothing was changed: the workflow has already finished."), messages.WARNING)
         return HttpResponseRedirect(back)
-
-    def list_url(self) -> str:
-        return reverse("admin:locqueue_workflow_changelist", current_app=self.admin_site.name)
-
-    def respond(self, request: Any, template: str, **context: Any) -> TemplateResponse:
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
-            request,
-            template,
-            {
-                **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "lq": Strip(request, self.admin_site, self.opts.label_lower),
-                **context,
-            },
-        )
 
 
 def state_badge(workflow: Workflow) -> Any:

@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -45,6 +44,9 @@ class ChangeCommand(QueueCommand):
             "--rate", type=_rate, metavar="N/min", help="with --filter: at most so many, 100/min or 5/s"
         )
         parser.add_argument(
+            "--most", type=_most, default=MOST, metavar="N", help="with --filter: change the first N that match"
+        )
+        parser.add_argument(
             "--background", action="store_true", help="with --filter: let the workers do it, and do not wait"
         )
 
@@ -56,8 +58,8 @@ class ChangeCommand(QueueCommand):
         if bool(options["ids"]) == bool(options["filter"]):
             do = self.words[0].lower()
             raise CommandError(f"Say what to {do}: ids, or --filter KEY=VALUE … (one of the two).")
-        if options["ids"] and (options["rate"] or options["background"]):
-            raise CommandError("--rate and --background go with --filter.")
+        if options["ids"] and (options["rate"] or options["background"] or options["most"] != MOST):
+            raise CommandError("--rate, --most and --background go with --filter.")
         if options["ids"]:
             self._change_these(store, sorted(set(options.pop("ids"))), **options)
         else:
@@ -75,22 +77,25 @@ class ChangeCommand(QueueCommand):
             return
         done: list[int] = []
         asked: list[int] = []
-        for some in batches if paths else ():
-            applied = verb(store, some, by=person.name(), reason=options["reason"], options=self.options_of(**options))
-            done += applied.done
-            asked += applied.asked
-        left = sorted({*ids} - {*done, *asked})
-        if done or asked:
-            self.note(
-                store,
-                self.verb,
-                target=str(ids[0]) if len(ids) == 1 else "",
-                selection={"ids": ids} if len(ids) > 1 else None,
-                matched=len(ids),
-                changed=len(done) + len(asked),
-                skipped=len(left),
-                reason=options["reason"],
-            )
+        chosen = self.options_of(**options)
+        selection = {**({"ids": ids} if len(ids) > 1 else {}), **({"options": chosen} if chosen else {})}
+        with store.transaction():  # what is changed is written down, or not changed
+            for some in batches if paths else ():
+                applied = verb(store, some, by=person.name(), reason=options["reason"], options=chosen)
+                done += applied.done
+                asked += applied.asked
+            left = sorted({*ids} - {*done, *asked})
+            if done or asked:
+                self.note(
+                    store,
+                    self.verb,
+                    target=str(ids[0]) if len(ids) == 1 else "",
+                    selection=selection or None,
+                    matched=len(ids),
+                    changed=len(done) + len(asked),
+                    skipped=len(left),
+                    reason=options["reason"],
+                )
         self._say_done(done, asked)
         if left:
             raise CommandError(f"Nothing to {do.lower()}: {tasks_named(left)} {why_not}.")
@@ -104,7 +109,7 @@ class ChangeCommand(QueueCommand):
     # -- all that match
 
     def _change_all(self, store: Store, selection: Selection, **options: Any) -> None:
-        verb = VERBS[self.verb]
+        verb, most = VERBS[self.verb], options["most"]
         now, upper_id = store.now(), store.upper_id()
         asked_for = BulkOperation(
             verb=verb.name,
@@ -119,7 +124,10 @@ class ChangeCommand(QueueCommand):
             self.stdout.write(no_match(store, selection))
             return
         if not self._is_meant(
-            rows.values_list("task_path", flat=True)[:NAMED], matched, described(selection), **options
+            rows.values_list("task_path", flat=True)[: min(NAMED, most)],
+            min(matched, most),
+            described(selection),
+            **options,
         ):
             return
         if (other := store.unfinished_bulk(verb.name, selection, asked_for.options)) is not None:
@@ -133,6 +141,7 @@ class ChangeCommand(QueueCommand):
             reason=options["reason"],
             options=asked_for.options,
             matched=matched,
+            most=most,
             rate=options["rate"],
             upper_id=upper_id,
             asked_at=now,
@@ -195,16 +204,10 @@ class ChangeCommand(QueueCommand):
         if options["dry_run"]:
             self.stdout.write("Nothing was changed: this was a dry run.")
             return False
-        if not can_ask():
-            raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
-        if input(f"{what}? [y/N] ").strip().lower() in ("y", "yes"):
+        if self.is_confirmed(what):
             return True
         self.stdout.write("Nothing was changed.")
         return False
-
-
-def can_ask() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def tasks_named(ids: Sequence[int]) -> str:
@@ -223,6 +226,12 @@ def _checked(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise CommandError(str(error)) from error
     return options
+
+
+def _most(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"give a number from 1 to {MOST:,}, not {text!r}")
+    return int(text)
 
 
 def _rate(text: str) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import Error
 
+from django_locqueue.models import orderings
 from django_locqueue.models.task import TaskQuerySet
 from django_locqueue.observability.logs import span
 from django_locqueue.observability.stats import CAP, capped_counts, capped_text
@@ -59,7 +60,7 @@ class DrainProgress(Service):
         if cancelled := self.counts["cancelled"]:
             text = f"{text[:-1]}, {cancelled:,} cancelled."
         try:
-            later = self._served(self.store.tasks.scheduled()).order_by("run_after", "id")
+            later = self._served(self.store.tasks.scheduled()).order_by(*orderings.SCHEDULED)
             number = capped_counts({"later": later})["later"]
             due = self.store.next_due()
         except Error:
@@ -75,9 +76,9 @@ class DrainProgress(Service):
         """Return how many tasks are ready or running, at most ``CAP + 1``. Raises Error while the database is away."""
         found = capped_counts(
             {
-                "ready": self._served(self.store.tasks.ready()).order_by("queue_name", "-priority", "run_after", "id"),
-                "limited": self._served(self.store.tasks.limited()).order_by("queue_name", "limit_key"),
-                "running": self._served(self.store.tasks.running()).order_by("worker_id", "id"),
+                "ready": self._served(self.store.tasks.ready()).order_by(*orderings.READY),
+                "limited": self._served(self.store.tasks.limited()).order_by(*orderings.LIMITED),
+                "running": self._served(self.store.tasks.running()).order_by(*orderings.RUNNING),
             }
         )
         return sum(found.values())

@@ -1,6 +1,7 @@
 """What the commands that change the queue have in common."""
 
 import logging
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,5 +28,15 @@ class QueueCommand(BaseCommand):
         """Write down what the person has changed; ``what``: as ``Store.record_activity`` takes it."""
         store.record_activity(verb, by=person.name(), source="command", **what)
 
+    def is_confirmed(self, question: str) -> bool:
+        """Ask the person who types. Raises CommandError where nobody is there to be asked (cron, a pipe)."""
+        if not can_ask():
+            raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
+        return input(f"{question}? [y/N] ").strip().lower() in ("y", "yes")
+
     def change(self, store: Store, **options: Any) -> None:
         raise NotImplementedError
+
+
+def can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()

@@ -9,7 +9,7 @@ from django_locqueue.conf import closest
 from django_locqueue.models import Queue
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.policies import legible
-from django_locqueue.store import Store
+from django_locqueue.store import Store, get_store
 from django_locqueue.store.selection import Selection
 
 KEYS = (
@@ -59,7 +59,7 @@ def selection_of(terms: list[str], *, listing: str = "") -> Selection:
     if not query["listing"]:
         raise CommandError(f"Say which tasks: --filter listing=… Known listings: {', '.join(LISTINGS)}.")
     try:
-        return Selection.from_query(query)
+        return Selection.from_query(query, now=get_store().now)
     except ValueError as error:
         raise CommandError(f"--filter: {error}") from error
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from django.utils import timezone
-
 from django_locqueue.management import table
+from django_locqueue.management.times import shown
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapshot, WorkerNow, WorkerState
 from django_locqueue.observability.stats import capped_text
@@ -48,7 +47,7 @@ class StatusText:
             remark = "<- nobody listens"
         elif queue.state == QueueState.PAUSED:
             by = f" by {safe(queue.paused_by)}" if queue.paused_by else ""
-            remark = f"<- paused{by}" + (f" until {local(queue.paused_until)}" if queue.paused_until else "")
+            remark = f"<- paused{by}" + (f" until {shown(queue.paused_until)}" if queue.paused_until else "")
         counts = (queue.limited, queue.scheduled, queue.running, queue.retrying, queue.failed_24h)
         return [
             _cut(safe(queue.name), NAME_PLACES, self.cut),
@@ -80,11 +79,11 @@ class StatusText:
         return self.nothing if seconds is None else duration(seconds)
 
 
-def with_time(text: str, shown: str, moment: datetime, body: Sequence[str]) -> str:
-    """Return a line that ends with the time above the last column. ``shown``: the text without its colours."""
+def with_time(text: str, plain: str, moment: datetime, body: Sequence[str]) -> str:
+    """Return a line that ends with the time above the last column. ``plain``: the text without its colours."""
     end = max((table.width(line) for line in body), default=0)
-    time = local(moment)
-    return text + " " * max(2, end - table.width(shown) - len(time)) + time
+    time = shown(moment)
+    return text + " " * max(2, end - table.width(plain) - len(time)) + time
 
 
 def _cut(text: str, places: int, mark: str) -> str:
@@ -97,10 +96,6 @@ def _cut(text: str, places: int, mark: str) -> str:
             break
         kept += character
     return kept + mark
-
-
-def local(moment: datetime) -> str:
-    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _short(seconds: float) -> str:

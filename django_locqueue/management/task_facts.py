@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
 from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.observability.task_json import iso, task_json
 from django_locqueue.policies import legible, masking, payload
 
 WIDE = ("args_kwargs", "return_value", "metadata")
@@ -24,43 +23,12 @@ def moment_of(task: Task) -> datetime | None:
     return ended if task.is_finished else waiting
 
 
-def local(moment: datetime | None) -> str:
-    if moment is None:
-        return ""
-    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M:%S}"
-
-
-def facts(task: Task) -> dict[str, Any]:
-    """Return what a list says of a task, as values of JSON; nothing that may be large or secret.
-
-    The names are those of the JSON that the lists in admin give (``admin/task_files.py``), which a worker's machine
-    need not have.
-    """
-    return {
-        "id": task.pk,
-        "task": task.task_path,
-        "state": str(task.state),
-        "queue": task.queue_name,
-        "priority": task.priority,
-        "attempt": task.attempt,
-        "max": max(task.attempt, task.max_attempts),
-        "worker": (task.worker_names or [""])[-1],
-        "added": _iso(task.enqueued_at),
-        "due": _iso(task.run_after) if task.state == State.SCHEDULED else None,
-        "started": _iso(task.last_attempted_at),
-        "finished": _iso(task.finished_at),
-        "error": task.error_class,
-        "message": masking.mask_text(task.error_message),
-        "retried_by": task.retried_by,
-    }
-
-
 def all_facts(task: Task) -> dict[str, Any]:
     """Return everything that the page of a task shows."""
     call = task.args_kwargs if isinstance(task.args_kwargs, Mapping) else {"args": task.args_kwargs}
     attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number")
     return {
-        **facts(task),
+        **task_json(task, task.worker_names),
         "unique_key": masking.mask_text(task.unique_key),
         "limit_key": masking.mask_text(task.limit_key or ""),
         "workflow": task.workflow_id,
@@ -73,8 +41,8 @@ def all_facts(task: Task) -> dict[str, Any]:
             {
                 "number": attempt.number,
                 "outcome": attempt.outcome,
-                "started": _iso(attempt.started_at),
-                "finished": _iso(attempt.finished_at),
+                "started": iso(attempt.started_at),
+                "finished": iso(attempt.finished_at),
                 "worker": attempt.worker_name,
                 "error": attempt.error_class,
                 "message": masking.mask_text(attempt.error_message),
@@ -88,7 +56,3 @@ def all_facts(task: Task) -> dict[str, Any]:
 def value_text(value: Any) -> str:
     """Return a value of JSON for one line of a terminal."""
     return legible.line(payload.dump(value)[:500])
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

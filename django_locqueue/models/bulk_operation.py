@@ -61,5 +61,10 @@ class BulkOperation(models.Model):
         return f"{self.verb} #{self.pk}"
 
     @property
+    def noted(self) -> dict[str, Any]:
+        """What an activity says of it: which tasks, and what was chosen."""
+        return {**self.selection, **({"options": self.options} if self.options else {})}
+
+    @property
     def is_finished(self) -> bool:
         return self.state not in (self.State.WAITING, self.State.RUNNING)

@@ -4,7 +4,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Lookup, Q
+
+
+class HasFailed(Lookup):
+    """That a task has failed, in the words of the condition of one index, and of no other.
+
+    Both of these mean no more than ``state = 'failed'``. But asked so, PostgreSQL and SQLite have only that index to
+    choose: by what they believe of a queue's table they may take another whose condition the rows meet, and read all of
+    it for what the right one has at its head. PostgreSQL estimates these as it does the plain words.
+    """
+
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        sql, params = compiler.compile(self.lhs)
+        return has_failed_sql(sql, self.rhs, connection.vendor), params
+
+
+def has_failed_sql(column: str, words: str, vendor: str) -> str:
+    """Return the same as SQL, without parameters: SQLite does not compare them with the condition of an index."""
+    return f"{column} = 'failed'" if vendor == "mysql" else words.format(column)
+
+
+OPEN = "({} <> 'failed') IS NOT TRUE"
+OF_A_KIND = "({} = 'failed') IS NOT FALSE"
+IS_OPEN = Q(HasFailed(F("state"), OPEN), dismissed=False)
+IS_OPEN_OF_A_KIND = Q(HasFailed(F("state"), OF_A_KIND), dismissed=False)
 
 
 class PartialIndex(models.Index):

@@ -7,7 +7,9 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import MomentField, NameField
 from django_locqueue.models.task import KEY_LENGTH
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
+
+KIND_LENGTH = 2  # r:, c:, k:
 
 
 class Limit(models.Model):
@@ -35,4 +37,9 @@ class Limit(models.Model):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return legible.line(self.key)
+        return self.name_of(self.key)
+
+    @staticmethod
+    def name_of(key: str) -> str:
+        """Return the name under which a person knows it: without what tells kinds of keys apart, and masked."""
+        return legible.line(masking.mask_text(key[KIND_LENGTH:]))

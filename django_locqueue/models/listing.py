@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.utils import timezone
-
+from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import orderings
 from django_locqueue.models.task import State, TaskQuerySet
 
@@ -28,6 +27,7 @@ class Listing:
     ordering: tuple[str, ...]
     narrowed: Narrowing | None = None
     indexed_by_queue: bool = False
+    indexed_by_error: bool = False  # by its kind
     time: str = "enqueued_at"
     last: str = ""
 
@@ -38,7 +38,7 @@ class Listing:
 
 def overdue(rows: TaskQuerySet) -> TaskQuerySet:
     """Ready for longer than ``OVERDUE_AFTER``."""
-    moment = timezone.now() - OVERDUE_AFTER
+    moment = DatabaseNow() - OVERDUE_AFTER
     return rows.filter(run_after__lte=moment, enqueued_at__lte=moment)
 
 
@@ -47,9 +47,8 @@ def by_hand(rows: TaskQuerySet) -> TaskQuerySet:
     return rows.exclude(retried_by="")
 
 
-def _failed(rows: TaskQuerySet) -> TaskQuerySet:
-    found: TaskQuerySet = orderings.in_finished_index(rows).filter(state=State.FAILED)
-    return found
+def _ended(state: State) -> Narrowing:
+    return lambda rows: orderings.in_finished_index(rows).filter(state=state)
 
 
 def _in_state(state: State) -> Narrowing:
@@ -64,16 +63,18 @@ LISTINGS = {
         Listing("scheduled", TaskQuerySet.scheduled, orderings.SCHEDULED, time="run_after"),
         Listing("blocked", TaskQuerySet.limited, orderings.LIMITED, indexed_by_queue=True),
         Listing("running", TaskQuerySet.running, orderings.RUNNING, time="last_attempted_at"),
+        Listing("succeeded", _ended(State.SUCCESSFUL), orderings.FINISHED, time="finished_at"),
+        Listing("cancelled", _ended(State.CANCELLED), orderings.FINISHED, time="finished_at"),
         Listing(
             "failed",
-            _failed,
+            orderings.in_open_index,
             orderings.FINISHED,
-            narrowed=lambda rows: rows.filter(dismissed=False),
+            indexed_by_error=True,
             time="finished_at",
         ),
         Listing(
             "dismissed",
-            _failed,
+            _ended(State.FAILED),
             orderings.FINISHED,
             narrowed=lambda rows: rows.filter(dismissed=True),
             time="finished_at",

@@ -6,8 +6,8 @@ from typing import Any
 from django.db.models import F, Lookup, Q, Value
 from django.db.models.functions import Concat
 
+from django_locqueue.models.indexes import IS_OPEN, IS_OPEN_OF_A_KIND
 from django_locqueue.models.task import FINISHED as FINISHED_STATES
-from django_locqueue.models.task import State
 
 READY = ("queue_name", "-priority", "run_after", "id")  # within a queue: as workers take them
 SCHEDULED = ("run_after", "id")
@@ -39,24 +39,14 @@ def in_finished_index(rows: Any) -> Any:
     return rows.filter(IsFinished(F("state"), True))
 
 
-class IsFailed(Lookup):
-    """The condition of the index of kinds of errors.
-
-    Without statistics SQLite would rather go along the index of finished tasks through all that failed: an equality is
-    worth as much to it as any other, unless it is told that this one holds for most rows.
-    """
-
-    prepare_rhs = False
-
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
-        sql, params = compiler.compile(self.lhs)
-        found = f"{sql} = '{State.FAILED}'"
-        return f"LIKELY({found})" if connection.vendor == "sqlite" else found, params
+def in_open_index(rows: Any) -> Any:
+    """Return the failed tasks that nobody has dismissed, to be read from their index."""
+    return rows.filter(IS_OPEN)
 
 
-def in_error_index(rows: Any, group: str) -> Any:
-    """Return the failed tasks of one kind of error, to be read from their index."""
-    return rows.filter(IsFailed(F("state"), True), error_group_id=group, error_group__isnull=False)
+def in_error_index(rows: Any, group: Any) -> Any:
+    """Return those of one kind of error, to be read from their index."""
+    return rows.filter(IS_OPEN_OF_A_KIND, error_group_id=group)
 
 
 def with_state(rows: Any, state: str) -> Any:

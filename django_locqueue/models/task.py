@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField, NameField
-from django_locqueue.models.indexes import PartialIndex
+from django_locqueue.models.indexes import IS_OPEN, IS_OPEN_OF_A_KIND, PartialIndex
 from django_locqueue.policies import legible
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
@@ -258,10 +258,17 @@ class Task(models.Model):
                 otherwise=["limit_key", "state"],
             ),
             PartialIndex(
+                # What failed and nobody has dismissed: that may be a few behind a million.
+                name="locqueue_task_open",
+                fields=["-finished_at", "-id"],
+                where=IS_OPEN,
+                otherwise=["state", "dismissed", "-finished_at", "-id"],
+            ),
+            PartialIndex(
                 name="locqueue_task_error",
                 fields=["error_group", "-finished_at", "-id"],
-                where=Q(state=State.FAILED, error_group__isnull=False),
-                otherwise=["error_group", "state", "-finished_at", "-id"],
+                where=IS_OPEN_OF_A_KIND,
+                otherwise=["error_group", "state", "dismissed", "-finished_at", "-id"],
             ),
             PartialIndex(
                 name="locqueue_task_workflow",
@@ -287,6 +294,11 @@ class Task(models.Model):
     def is_retrying(self) -> bool:
         """Failed before, and waiting to be tried again."""
         return self.state == State.SCHEDULED and self.attempt >= 1
+
+    @property
+    def ready_at(self) -> Any:
+        """Since when it waits for a worker, or has waited. The time of a task that was put back is of its last try."""
+        return max(self.enqueued_at, self.run_after) if self.attempt <= 1 else self.enqueued_at
 
     @property
     def worker_names(self) -> list[str]:

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -12,9 +12,10 @@ from typing import Any, Self
 from django_locqueue import clock, conf
 from django_locqueue.models import Queue, Worker
 from django_locqueue.models.database import queue_database
-from django_locqueue.observability.history import Numbers, recent
+from django_locqueue.observability.history import Numbers, recent, shared_history
 from django_locqueue.observability.migrations import missing_migrations
 from django_locqueue.observability.stats import CAP
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store import Store, store_for
 from django_locqueue.store.census import Census
 
@@ -22,7 +23,9 @@ MOST_QUEUES = 200
 MOST_WORKERS = 500
 MOST_TASKS = 10  # that are listed of a worker
 PERIOD = "15m"  # of which per minute and p95 are
-OLDEST_SECONDS = 60.0  # that a reader is given while another thread reads anew
+OLDEST_SECONDS = 60.0  # that a reader is given, while another thread reads anew, without a word
+WAIT_SECONDS = 10.0  # for another thread, where there is nothing older to show
+REST_SECONDS = 15.0  # after a read that took too long
 
 
 class QueueState(StrEnum):
@@ -122,6 +125,7 @@ class Snapshot:
     next_due_seconds: float | None = None  # until the first scheduled task; below 0: it is late
     next_retry_seconds: float | None = None
     unknown: Sequence[UnknownTasks] = ()  # functions that no worker has found, and how many tasks name them
+    late_seconds: float = 0.0  # how old it is, where it could not be read anew: that took too long
     clock_seconds: float = 0.0  # that the database's clock is ahead of this machine's
     is_scheduling: bool = True  # False: schedules are on, and no one enqueues what they ask for
     ready: int = 0
@@ -130,7 +134,7 @@ class Snapshot:
     scheduled: int = 0
     retrying: int = 0
     running: int = 0
-    failed: int = 0  # of the latest `CAP`, without those that were dismissed
+    failed: int = 0  # without those that were dismissed
     failed_24h: int = 0
     failed_hour: int = 0
     retried: int = 0  # all that are kept and were tried more than once
@@ -166,21 +170,20 @@ def snapshot(*, fresh: bool = False, database: str | None = None) -> Snapshot:
     """Return the numbers of one queue database, the first backend's if none is named.
 
     They are at most ``ADMIN["COUNTS_SECONDS"]`` old, and shared by all threads of the process; ``fresh`` reads anew.
+    Older ones are what there is of a database that is too slow. Raises TooSlow, an error of the database, if there are
+    none.
     """
     alias = database or queue_database(Queue)
     with _kept_lock:
         kept = _kept.setdefault(alias, _Kept())
-    if fresh:
-        return kept.renew(alias)
-    if (found := kept.younger_than(conf.admin.COUNTS_SECONDS)) is not None:
+    if not fresh and (found := kept.younger_than(conf.admin.COUNTS_SECONDS)) is not None:
         return found
     # One thread reads for all; meanwhile the others show what there was.
-    if not kept.lock.acquire(blocking=False):
-        if (found := kept.younger_than(OLDEST_SECONDS)) is not None:
-            return found
-        kept.lock.acquire()
+    if not kept.lock.acquire(timeout=WAIT_SECONDS if fresh or kept.value is None else 0):
+        return kept.old()
     try:
-        return kept.younger_than(conf.admin.COUNTS_SECONDS) or kept.renew(alias)
+        found = None if fresh else kept.younger_than(conf.admin.COUNTS_SECONDS)
+        return found or kept.renewed(alias, fresh=fresh)
     finally:
         kept.lock.release()
 
@@ -189,6 +192,7 @@ def forget() -> None:
     """Let the next snapshot be read, in tests."""
     with _kept_lock:
         _kept.clear()
+    shared_history.cache_clear()
 
 
 def served(queues: Sequence[str], queue_name: str) -> bool:
@@ -203,13 +207,28 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: Snapshot | None = None
     read_at: float = 0.0  # by the monotonic clock
+    rests_until: float = 0.0
 
     def younger_than(self, seconds: float) -> Snapshot | None:
         return self.value if time.monotonic() - self.read_at < seconds else None
 
-    def renew(self, alias: str) -> Snapshot:
-        self.value, self.read_at = _take(store_for(alias)), time.monotonic()
+    def renewed(self, alias: str, *, fresh: bool) -> Snapshot:
+        if not fresh and self.value is not None and time.monotonic() < self.rests_until:
+            return self.old()
+        try:
+            with statement_limit(alias, conf.admin.STATEMENT_SECONDS):
+                self.value = _take(store_for(alias))
+        except TooSlow:
+            self.rests_until = time.monotonic() + REST_SECONDS
+            return self.old()
+        self.read_at = time.monotonic()
         return self.value
+
+    def old(self) -> Snapshot:
+        if self.value is None:
+            raise TooSlow("The queue's numbers could not be read in time.")
+        age = time.monotonic() - self.read_at
+        return self.value if age < OLDEST_SECONDS else replace(self.value, late_seconds=age)
 
 
 _kept: dict[str, _Kept] = {}
@@ -263,7 +282,7 @@ class _Taking:
             scheduled=sum(each.tasks for each in self.scheduled),
             retrying=sum(each.retrying for each in self.scheduled),
             running=len(self.running),
-            failed=sum(each.kept for each in self.failed),
+            failed=self.counted.failed,
             failed_24h=sum(each.of_day for each in self.failed),
             failed_hour=sum(each.of_hour for each in self.failed),
             retried=self.counted.retried,

@@ -15,21 +15,13 @@ def status_json(found: Sequence[Snapshot], verdict: Verdict, queue: str = "") ->
 
     ``queue``: lists only this one, and the workers that serve it; the totals are of all in any case.
     """
-    oldest = [each.oldest_ready_seconds for each in found if each.oldest_ready_seconds is not None]
     return {
         "status": verdict.level.value,
         "problems": list(verdict.problems),
         "count_cap": CAP,
-        "totals": {
-            **{name: min(CAP, sum(getattr(each, name) for each in found)) for name in TOTALS},
-            "oldest_ready_seconds": max(oldest, default=None),
-            "per_minute": round(sum(each.per_minute for each in found), 3),
-            "workers": sum(len(each.live_workers) for each in found),
-            "slots": sum(each.slots for each in found),
-            "busy": sum(each.busy for each in found),
-        },
+        "totals": totals_json(found),
         "queues": [
-            _queue(each.database, one) for each in found for one in each.queues if not queue or one.name == queue
+            queue_json(each.database, one) for each in found for one in each.queues if not queue or one.name == queue
         ],
         "workers": [
             _worker(each.database, one) for each in found for one in each.workers if not queue or one.serves(queue)
@@ -40,6 +32,18 @@ def status_json(found: Sequence[Snapshot], verdict: Verdict, queue: str = "") ->
             for unknown in each.unknown
         ],
         "databases": [_database(each) for each in found],
+    }
+
+
+def totals_json(found: Sequence[Snapshot]) -> dict[str, Any]:
+    oldest = [each.oldest_ready_seconds for each in found if each.oldest_ready_seconds is not None]
+    return {
+        **{name: min(CAP, sum(getattr(each, name) for each in found)) for name in TOTALS},
+        "oldest_ready_seconds": max(oldest, default=None),
+        "per_minute": round(sum(each.per_minute for each in found), 3),
+        "workers": sum(len(each.live_workers) for each in found),
+        "slots": sum(each.slots for each in found),
+        "busy": sum(each.busy for each in found),
     }
 
 
@@ -55,7 +59,7 @@ def _database(found: Snapshot) -> dict[str, Any]:
     }
 
 
-def _queue(database: str, queue: QueueNow) -> dict[str, Any]:
+def queue_json(database: str, queue: QueueNow) -> dict[str, Any]:
     counts = ("ready", "limited", "scheduled", "retrying", "running", "failed_24h", "failed_hour")
     return {
         "database": database,

@@ -115,6 +115,8 @@ def _problems(found: Snapshot, limits: Limits, queue: str) -> Iterator[tuple[Lev
         yield Level.WARNING, f"{named} a function that no longer exists: {safe(unknown.path)}"
     if not found.is_scheduling:
         yield Level.WARNING, "No scheduler is active. Scheduled tasks will not be created"
+    if found.late_seconds:
+        yield Level.WARNING, f"The database is slow: these numbers are {duration(found.late_seconds)} old"
     if abs(found.clock_seconds) > CLOCK_SECONDS:
         yield Level.WARNING, f"The database clock and this server differ by {duration(abs(found.clock_seconds))}"
 

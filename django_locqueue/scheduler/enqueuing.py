@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.db import InterfaceError, OperationalError
 
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.clock import instant
 from django_locqueue.models import Schedule
-from django_locqueue.scheduler.instants import instant
 from django_locqueue.service import describe
 from django_locqueue.store import Store
 

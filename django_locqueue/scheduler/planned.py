@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from django_locqueue.clock import instant, storable
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.scheduler.call import call_of, checked_missed, task_at
-from django_locqueue.scheduler.instants import instant, stored
 from django_locqueue.scheduler.rule import Rule, rule_of
 
 
@@ -24,7 +24,7 @@ def planned(schedule: Schedule, now: datetime) -> Planned:
     rule = rule_of(schedule.cron, schedule.every, schedule.timezone)
     checked_missed(schedule.missed)
     definition = task_at(schedule.task_path)
-    return Planned(rule, definition, call_in(schedule, definition), stored(still_to_come(rule.after(instant(now)))))
+    return Planned(rule, definition, call_in(schedule, definition), storable(still_to_come(rule.after(instant(now)))))
 
 
 def call_in(schedule: Schedule, definition: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import Error
 from django.utils import translation
 
+from django_locqueue.clock import instant, storable
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Schedule
 from django_locqueue.scheduler.call import checked_missed, task_at
 from django_locqueue.scheduler.enqueuing import enqueue_slot
-from django_locqueue.scheduler.instants import instant, stored
 from django_locqueue.scheduler.planned import call_in, still_to_come
 from django_locqueue.scheduler.rule import rule_of
 from django_locqueue.scheduler.slots import due_slots
@@ -120,7 +120,7 @@ class Scheduler(Service):
         rule = rule_of(schedule.cron, schedule.every, schedule.timezone)
         missed = checked_missed(schedule.missed)
         if schedule.next_at is None:  # made or switched on by who did not say
-            self.store.change_schedule(schedule.pk, {"next_at": stored(still_to_come(rule.after(at)))})
+            self.store.change_schedule(schedule.pk, {"next_at": storable(still_to_come(rule.after(at)))})
             return 0
         due = due_slots(rule, instant(schedule.next_at), at, missed)
         try:
@@ -132,13 +132,13 @@ class Scheduler(Service):
             self.store.change_schedule(schedule.pk, {"problem": str(error)})
             return 0
         call = call_in(schedule, definition)
-        changes: dict[str, Any] = {"next_at": stored(still_to_come(due.next_at))}
-        taken = {instant(slot) for slot in self.store.slots_taken(schedule.pk, [stored(slot) for slot in due.slots])}
+        changes: dict[str, Any] = {"next_at": storable(still_to_come(due.next_at))}
+        taken = {instant(slot) for slot in self.store.slots_taken(schedule.pk, [storable(slot) for slot in due.slots])}
         enqueued = 0
         for slot in due.slots:
             if slot not in taken:
-                run = enqueue_slot(self.store, schedule, definition, call, stored(slot))
+                run = enqueue_slot(self.store, schedule, definition, call, storable(slot))
                 enqueued += run.task_id is not None
-                changes |= {"last_at": stored(slot), "last_task_id": run.task_id, "problem": run.problem}
+                changes |= {"last_at": storable(slot), "last_task_id": run.task_id, "problem": run.problem}
         self.store.change_schedule(schedule.pk, changes)
         return enqueued

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django_locqueue import registry
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.clock import instant, storable
 from django_locqueue.scheduler.defined import DefinedSchedule, defined_schedules
-from django_locqueue.scheduler.instants import instant, stored
 from django_locqueue.scheduler.rule import rule_of
 from django_locqueue.store import Store
 from django_locqueue.store.schedules import Synced
@@ -23,7 +23,7 @@ def sync(store: Store, now: datetime | None = None) -> Synced:
     for name, each in defined.items():
         first = rule_of(each.cron, each.every, each.timezone).after(at)
         if first is not None:
-            next_at[name] = stored(first)
+            next_at[name] = storable(first)
     synced = store.sync_schedules({name: defined[name].columns() for name in next_at}, next_at)
     for verb, names in zip(("added", "changed", "removed from code"), synced, strict=True):
         if names:

@@ -58,6 +58,11 @@ class StoreBase:
         """
         return self.tasks.filter(pk__in=ids).alias(any_state=any_state()).filter(any_state__in=states)
 
+    def _delete_by(self, model: type[models.Model], column: str, ids: Sequence[Any], index: str) -> int:
+        """Delete the rows whose column is among the ids. ``index``: of the column."""
+        rows = model._default_manager.using(self.alias).filter(**{f"{column}__in": ids})
+        return int(rows._raw_delete(self.alias))
+
     def fenced(self, task_id: int, claim_no: int) -> TaskQuerySet:
         """Return the task if this claim of it still runs."""
         return self.by_key([task_id], State.RUNNING).filter(claim_no=claim_no)
@@ -76,6 +81,10 @@ class StoreBase:
         with self.cursor() as cursor:
             cursor.execute(sql, params)
             return list(cursor.fetchall())  # mysqlclient gives a tuple
+
+    def fetch_recursive(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run a skip scan, which takes a step for each of however many queues."""
+        return self.fetch(sql, params)
 
     def now_sql(self, now: datetime | None) -> tuple[str, list[Any]]:
         """Return SQL and parameters of the given time, or of the database's clock."""

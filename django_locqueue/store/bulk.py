@@ -12,13 +12,15 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import Error, InterfaceError, OperationalError
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from django_locqueue.models import BulkOperation, Task, orderings
 from django_locqueue.models.activity import REASON_LENGTH
 from django_locqueue.models.task import TaskQuerySet
+from django_locqueue.policies import masking
 from django_locqueue.policies.outcome import shortened
+from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.activities import Recording
 from django_locqueue.store.base import repeated
 from django_locqueue.store.selection import Selection
@@ -29,6 +31,7 @@ BATCH = 500
 LOOK = 20_000  # rows, for a batch of those that match
 MOST = 1_000_000  # tasks that one operation changes
 LEASE_SECONDS = 30.0  # what finding and changing a batch may take before another worker goes on with it
+COUNT_SECONDS = 10.0  # what counting them may take
 PACE_SECONDS = 5.0  # with a rate, a batch is what it allows in so long
 SOURCE = "bulk operation"  # of an activity
 State = BulkOperation.State
@@ -120,14 +123,21 @@ class Bulk(Recording):
         What a page can count. Where each row of the listing matches, all are returned.
         """
         selection = Selection.from_json(operation.selection)
-        rows, end = _first_of(self._listed_bulk(operation, selection), selection, most)
+        rows, end = first_of(self._listed_bulk(operation, selection), selection, most)
         return selection.matching(rows).order_by(*selection.ordering), end is not None
 
     def count_bulk(self, operation: BulkOperation) -> int:
-        """Count what an operation that was not counted is to change, and store it."""
-        matched = self.bulk_tasks(operation).values("pk")[: operation.most + 1].count()
-        self.bulk_operations.filter(pk=operation.pk).update(matched=matched)
-        return matched
+        """Count what an operation that was not counted is to change, and store it; 0 if that takes too long.
+
+        For who has it, and well within the lease: nobody else begins meanwhile.
+        """
+        try:
+            with statement_limit(self.alias, COUNT_SECONDS):
+                matched = self.bulk_tasks(operation).values("pk")[: operation.most + 1].count()
+        except TooSlow:
+            return 0
+        own = self.bulk_operations.filter(pk=operation.pk, state=State.RUNNING, next_at=operation.next_at)
+        return matched if own.update(matched=matched) else 0
 
     def _listed_bulk(self, operation: BulkOperation, selection: Selection) -> TaskQuerySet:
         """Return the same before the conditions that no index serves."""
@@ -157,6 +167,11 @@ class Bulk(Recording):
     def bulk_is_due(self, *, now: datetime | None = None) -> bool:
         return self._due_bulk(now).exists()
 
+    def next_bulk_in(self) -> float | None:
+        """Return the seconds until somebody may go on with an operation; None if there is none."""
+        first = self.bulk_operations.filter(state__in=UNFINISHED).aggregate(first=Min("next_at"))["first"]
+        return None if first is None else float((first - self.now()).total_seconds())
+
     def take_bulk(self, *, only: int | None = None, now: datetime | None = None) -> BulkOperation | None:
         """Take the first operation that is due and that nobody works on, for as long as the lease. ``only``: its id."""
         now = now or self.now()
@@ -182,8 +197,9 @@ class Bulk(Recording):
             rows = rows.filter(orderings.behind(ordering, cursor))
 
         limit = bulk_limit(operation)
-        rows, end = _first_of(rows, selection, LOOK)
-        found = _places(selection.matching(rows).order_by(*ordering)[:limit], ordering)
+        with statement_limit(self.alias, LEASE_SECONDS):
+            rows, end = first_of(rows, selection, LOOK)
+            found = _places(selection.matching(rows).order_by(*ordering)[:limit], ordering)
         return Found([place["id"] for place in found], found[-1] if len(found) == limit else end)
 
     @repeated
@@ -245,7 +261,8 @@ class Bulk(Recording):
             except Exception as error:
                 if self._is_not_of_a_row(error):
                     raise
-                logger.warning("Bulk operation #%d skips task #%d: %s", operation.pk, task_id, error)
+                problem = masking.mask_text(str(error))
+                logger.warning("Bulk operation #%d skips task #%d: %s", operation.pk, task_id, problem)
         return changed
 
     def _is_not_of_a_row(self, error: Exception) -> bool:
@@ -260,7 +277,7 @@ class Bulk(Recording):
             by=operation.user_name,
             source=SOURCE,
             target=f"#{operation.pk}",
-            selection=operation.selection,
+            selection=operation.noted,
             matched=operation.matched,
             changed=operation.changed,
             skipped=operation.skipped,
@@ -275,7 +292,7 @@ def _places(rows: Any, ordering: Sequence[str]) -> list[dict[str, Any]]:
     return [{name: getattr(task, name) for name in names} for task in rows.only("pk", *names)]
 
 
-def _first_of(rows: Any, selection: Selection, most: int) -> tuple[Any, Mapping[str, Any] | None]:
+def first_of(rows: Any, selection: Selection, most: int) -> tuple[Any, Mapping[str, Any] | None]:
     """Return the first of the rows, and the place of the last one; None: that is all, or all of them match."""
     ordering = selection.ordering
     last = _places(rows[most - 1 : most], ordering) if selection.scans else []

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django_locqueue import clock
 from django_locqueue.models import Schedule, Task
+from django_locqueue.models.indexes import OPEN, has_failed_sql
 from django_locqueue.store.base import StoreBase
 
 MOST_PRIORITIES = 100  # of a queue, that are looked at for what has waited longest
@@ -14,6 +15,7 @@ LATE_SECONDS = 60
 _TABLE = Task._meta.db_table
 _SCHEDULES = Schedule._meta.db_table
 _READY = "ORDER BY queue_name, priority DESC, run_after, id"
+_IN_QUEUE = "ORDER BY priority DESC, run_after, id LIMIT 1"  # see `serve`
 _LIMITED = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
 _IS_LIMITED = "state = 'blocked' AND limit_key IS NOT NULL"
 
@@ -26,11 +28,11 @@ WITH RECURSIVE queue (name) AS (
   SELECT (SELECT queue_name FROM {_TABLE} WHERE state = 'ready' AND queue_name > queue.name {_READY} LIMIT 1)
   FROM queue WHERE queue.name IS NOT NULL
 ), step (name, priority, place) AS (
-  SELECT name, (SELECT priority FROM {_TABLE} WHERE state = 'ready' AND queue_name = queue.name {_READY} LIMIT 1), 1
+  SELECT name, (SELECT priority FROM {_TABLE} WHERE state = 'ready' AND queue_name = queue.name {_IN_QUEUE}), 1
   FROM queue WHERE queue.name IS NOT NULL
   UNION ALL
   SELECT name, (SELECT priority FROM {_TABLE}
-    WHERE state = 'ready' AND queue_name = step.name AND priority < step.priority {_READY} LIMIT 1), place + 1
+    WHERE state = 'ready' AND queue_name = step.name AND priority < step.priority {_IN_QUEUE}), place + 1
   FROM step WHERE step.priority IS NOT NULL AND place < {MOST_PRIORITIES}
 ), line (name) AS (
   SELECT (SELECT queue_name FROM {_TABLE} WHERE {_IS_LIMITED} {_LIMITED} LIMIT 1)
@@ -40,7 +42,8 @@ WITH RECURSIVE queue (name) AS (
 )
 SELECT name, {{run_after}} FROM (
   SELECT name, (SELECT run_after FROM {_TABLE}
-    WHERE state = 'ready' AND queue_name = step.name AND priority = step.priority {_READY} LIMIT 1) AS run_after
+    WHERE state = 'ready' AND queue_name = step.name AND priority = step.priority
+    ORDER BY run_after, id LIMIT 1) AS run_after
   FROM step WHERE priority IS NOT NULL
 ) AS first
 UNION ALL
@@ -60,8 +63,8 @@ SELECT worker_id, id, task_path, queue_name, {{last_attempted_at}}
 FROM {_TABLE} WHERE state = 'running' ORDER BY worker_id, id LIMIT %s
 """
 _FAILED = f"""
-SELECT queue_name, SUM(CASE WHEN dismissed THEN 0 ELSE 1 END), SUM(is_of_day), SUM(is_of_hour) FROM (
-  SELECT queue_name, dismissed,
+SELECT queue_name, SUM(is_of_day), SUM(is_of_hour) FROM (
+  SELECT queue_name,
     CASE WHEN finished_at > %s THEN 1 ELSE 0 END AS is_of_day,
     CASE WHEN finished_at > %s THEN 1 ELSE 0 END AS is_of_hour
   FROM {_TABLE} WHERE state = 'failed' ORDER BY finished_at DESC, id DESC LIMIT %s
@@ -83,6 +86,7 @@ class Counted(NamedTuple):
     limited: dict[str, int]
     all_ready: int
     retried: int
+    failed: int  # that nobody has dismissed
     schedules: int
     late_schedules: int
 
@@ -107,10 +111,9 @@ class Running(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Failed tasks of a queue, the latest. ``kept``: without those that were dismissed."""
+    """Failed tasks of a queue, of the latest; also those that were dismissed."""
 
     queue_name: str
-    kept: int
     of_day: int
     of_hour: int
 
@@ -122,16 +125,16 @@ class Census:
         self.store = store
         self.most = most
 
-    def _fetch(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run a statement in which some columns are in braces: times that a person may have written."""
+    def _bounded(self, sql: str) -> str:
+        """Return a statement in which some columns were in braces: times that a person may have written."""
         bounded = {name: clock.bounded_sql(self.store.connection, name) for name in ("run_after", "last_attempted_at")}
-        return self.store.fetch(sql.format(**bounded), params)
+        return sql.format(**bounded)
 
     def waiting(self) -> list[Waiting]:
         """Return the queues in which tasks could start or wait for their turn, each once."""
         oldest: dict[str, datetime | None] = {}
         load = self.store.load_time
-        for name, at in self._fetch(_WAITING, ()):
+        for name, at in self.store.fetch_recursive(self._bounded(_WAITING), ()):
             found, known = load(at), oldest.get(name)
             oldest[name] = found if known is None or (found is not None and found < known) else known
         return [Waiting(name, at) for name, at in oldest.items()]
@@ -143,12 +146,15 @@ class Census:
             for name in names:
                 parts.append(self._capped(f"{condition} AND queue_name = %s", order))
                 params += [name, self.most]
-        parts += [self._capped("state = 'ready'", _READY), self._capped("attempt > 1", "ORDER BY id DESC")]
+        is_open = f"{has_failed_sql('state', OPEN, self.store.connection.vendor)} AND NOT dismissed"
         parts += [
+            self._capped("state = 'ready'", _READY),
+            self._capped("attempt > 1", "ORDER BY id DESC"),
+            self._capped(is_open, "ORDER BY finished_at DESC, id DESC"),
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled)",
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled AND problem = '' AND next_at < %s)",
         ]
-        params += [self.most, self.most, self.store.dump_time(now - timedelta(seconds=LATE_SECONDS))]
+        params += [self.most] * 3 + [self.store.dump_time(now - timedelta(seconds=LATE_SECONDS))]
         [row] = self.store.fetch(f"SELECT {', '.join(parts)}", params)
         count = len(names)
         ready, limited = row[:count], row[count : 2 * count]
@@ -156,7 +162,7 @@ class Census:
 
     def scheduled(self) -> list[Scheduled]:
         load = self.store.load_time
-        rows = self._fetch(_SCHEDULED, [self.most])
+        rows = self.store.fetch(self._bounded(_SCHEDULED), [self.most])
         return [
             Scheduled(name, path, int(count), int(retrying), load(next_at), load(retry_at))
             for name, path, count, retrying, next_at, retry_at in rows
@@ -164,7 +170,7 @@ class Census:
 
     def running(self) -> list[Running]:
         load: Any = self.store.load_time
-        rows = self._fetch(_RUNNING, [self.most])
+        rows = self.store.fetch(self._bounded(_RUNNING), [self.most])
         return [Running(worker, id, path, name, load(at)) for worker, id, path, name, at in rows]
 
     def failed(self, now: datetime) -> list[Failed]:

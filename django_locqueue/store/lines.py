@@ -8,9 +8,10 @@ from django_locqueue import clock
 from django_locqueue.policies.terms import WITH_CONCURRENCY, Terms, load_terms
 from django_locqueue.store.limit_rows import LIMITS
 from django_locqueue.store.queues import QueueKeeping
-from django_locqueue.store.serve import TABLE
+from django_locqueue.store.serve import IN_QUEUE, TABLE
 
 _ORDER = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
+_NEXT_KEY = "ORDER BY limit_key, priority DESC, run_after, id"
 _KEY_AFTER = f"SELECT limit_key FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key > "
 
 # To be asked only where a number of running tasks is the limit: thousands may run under a rate.
@@ -31,9 +32,9 @@ WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM locqueue_queue WHERE {{
 """
 _KEYS = f"""
 WITH RECURSIVE line (name, place) AS (
-  SELECT ({_KEY_AFTER} %s {_ORDER} LIMIT 1), 1
+  SELECT ({_KEY_AFTER} %s {_NEXT_KEY} LIMIT 1), 1
   UNION ALL
-  SELECT ({_KEY_AFTER} line.name {_ORDER} LIMIT 1), place + 1 FROM line WHERE line.name IS NOT NULL AND place < %s
+  SELECT ({_KEY_AFTER} line.name {_NEXT_KEY} LIMIT 1), place + 1 FROM line WHERE line.name IS NOT NULL AND place < %s
 )
 """
 _LINES = f"""{_KEYS}
@@ -43,16 +44,16 @@ SELECT name, terms,
   {{now}}
 FROM (
   SELECT name,
-    (SELECT terms FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = name {_ORDER} LIMIT 1)
+    (SELECT terms FROM {{by_line}} WHERE state = 'blocked' AND queue_name = %s AND limit_key = name {IN_QUEUE} LIMIT 1)
     AS terms
   FROM line WHERE name IS NOT NULL
 ) AS head
 """
 _WAITING = f"""
 SELECT id, task_path, terms, run_after
-FROM {TABLE} WHERE state = 'blocked' AND queue_name = %s AND limit_key = %s
+FROM {{by_line}} WHERE state = 'blocked' AND queue_name = %s AND limit_key = %s
   AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {{paused}})
-{_ORDER} LIMIT %s
+{IN_QUEUE} LIMIT %s
 """
 
 
@@ -83,10 +84,12 @@ class Waiting(NamedTuple):
 
 
 class LineReading(QueueKeeping):
+    by_line = TABLE  # to be read by the index of lines
+
     def limited_queues(self, *, now: datetime | None = None) -> list[str]:
         """Return the queues that have lines and are not paused, as the database sorts them."""
         paused, params = self.paused_sql(now)
-        return [name for (name,) in self.fetch(_QUEUES.format(paused=paused), params)]
+        return [name for (name,) in self.fetch_recursive(_QUEUES.format(paused=paused), params)]
 
     def queues_behind(
         self, after: Line | None, queues: Collection[str], exclude_queues: Collection[str], now: datetime | None
@@ -102,7 +105,7 @@ class LineReading(QueueKeeping):
 
     def lines(self, queue_name: str, key: str, most: int, *, now: datetime | None = None) -> list[FirstOfLine]:
         """Return up to ``most`` lines of a queue that come behind a key."""
-        sql = _LINES.format(now=clock.now_sql(self.connection))
+        sql = _LINES.format(now=clock.now_sql(self.connection), by_line=self.by_line)
         rows = self.fetch(sql, [queue_name, key, queue_name, most, queue_name])
         load = self.load_time
         found = []
@@ -121,7 +124,9 @@ class LineReading(QueueKeeping):
         """Return the first of a line; none if its queue is paused."""
         queue_name, key = line
         paused, params = self.paused_sql(now)
-        rows = self.fetch(_WAITING.format(paused=paused), [queue_name, key, queue_name, *params, most])
+        rows = self.fetch(
+            _WAITING.format(paused=paused, by_line=self.by_line), [queue_name, key, queue_name, *params, most]
+        )
         load: Any = self.load_time
         return [Waiting(id, path, terms, load(run_after)) for id, path, terms, run_after in rows]
 

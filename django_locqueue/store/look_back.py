@@ -30,7 +30,8 @@ class LookingBack(Serving):
         name = names.first()
         while name is not None:
             if (not queues or name in queues) and name not in exclude_queues:
-                yield Found(name, list(ready.filter(queue_name=name).values_list("pk", flat=True)[:limit]))
+                own = ready.filter(queue_name=name).order_by("-priority", "run_after", "id")  # as `IN_QUEUE`
+                yield Found(name, list(own.values_list("pk", flat=True)[:limit]))
             name = names.filter(queue_name__gt=name).first()
 
     @repeated

@@ -10,7 +10,7 @@ from django.db import Error
 from django.db.models import Model
 
 from django_locqueue import clock
-from django_locqueue.models import State
+from django_locqueue.models import State, UniqueItem
 from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Mark, Owner
 from django_locqueue.store.store import Store
@@ -19,13 +19,27 @@ from django_locqueue.store.values import Call, Claimed, Enqueued, Key
 
 # Deadlock victim, lock wait timeout; under REPEATABLE READ, MariaDB's "record has changed since last read".
 _TRANSIENT = {1213, 1205, 1020}
+MOST_STEPS = 1_000_000
 
 
 class MySQLStore(Store):
     # MariaDB cannot name the table to lock; no statement here joins.
     _locks_by_table = False
 
+    # Where an ORDER BY does not name all columns, another index that has the order by chance looks as good to MariaDB.
+    by_ready = f"{TABLE} FORCE INDEX (locqueue_task_ready)"
+    by_line = f"{TABLE} FORCE INDEX (locqueue_task_limited)"
+
     any_state_sql = "state"  # there are no partial indexes, and || is OR
+
+    def fetch_recursive(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        # By themselves they end after a thousand steps: MySQL with an error, MariaDB without the rest of the queues.
+        if self.connection.mysql_is_mariadb:
+            sql = f"SET STATEMENT max_recursive_iterations={MOST_STEPS} FOR {sql}"
+        else:
+            before, end, after = sql.rpartition("\n)\nSELECT ")  # of the last recursion
+            sql = f"{before}{end}/*+ SET_VAR(cte_max_recursion_depth={MOST_STEPS}) */ {after}"
+        return self.fetch(sql, params)
 
     def is_transient(self, error: Error) -> bool:
         return bool(error.args) and error.args[0] in _TRANSIENT
@@ -50,6 +64,15 @@ class MySQLStore(Store):
             return stored
 
     share_lock = "LOCK IN SHARE MODE"
+    # Of a small table it would rather read every row, and wait for those that others have locked. And who takes an
+    # item and who frees it lock the index's entry first and then the row, in the same order.
+    items_by_lock = f"{UniqueItem._meta.db_table} FORCE INDEX (`lock`)"
+
+    def _insert_items(self, task_id: int, locks: Sequence[str], *, is_first: bool) -> None:
+        # INSERT IGNORE locks what it finds, and the gap before it, into which another may want to insert.
+        held = set(self._items.filter(lock__in=locks).values_list("lock", flat=True)) if is_first else set()
+        if free := [lock for lock in locks if lock not in held]:
+            super()._insert_items(task_id, free, is_first=is_first)
 
     def _insert_free(self, calls: Sequence[Call], *, is_first: bool) -> dict[str, Enqueued]:
         # What is known to be held is not tried: the try would lock first the entry of the index and then the row, a
@@ -94,7 +117,7 @@ class MySQLStore(Store):
         with self.connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(ids))
             cursor.execute(
-                f"DELETE t FROM {model._meta.db_table} AS t FORCE INDEX ({index}) WHERE t.{column} IN ({marks})", ids
+                f"DELETE t FROM {model._meta.db_table} AS t FORCE INDEX (`{index}`) WHERE t.{column} IN ({marks})", ids
             )
             return int(cursor.rowcount)
 

@@ -9,11 +9,11 @@ _PENDING = f"""
 SELECT
   (SELECT COUNT(*) FROM (
     SELECT id FROM {_TABLE} WHERE state = 'ready' AND queue_name = %s
-    ORDER BY queue_name, priority DESC, run_after, id LIMIT %s
+    ORDER BY priority DESC, run_after, id LIMIT %s
   ) AS ready),
   (SELECT COUNT(*) FROM (
     SELECT id FROM {_TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL AND queue_name = %s
-    ORDER BY queue_name, limit_key, priority DESC, run_after, id LIMIT %s
+    ORDER BY limit_key, priority DESC, run_after, id LIMIT %s
   ) AS limited)
 """
 

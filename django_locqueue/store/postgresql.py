@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,6 +15,7 @@ from django_locqueue.policies.outcome import Outcome
 from django_locqueue.store.base import as_it_is
 from django_locqueue.store.enqueue import columns_with
 from django_locqueue.store.notify import Notifying
+from django_locqueue.store.prepared import Preparing
 from django_locqueue.store.serve import CLAIMED_COLUMNS, TABLE, UNLOCK_AT_CLAIM, UNLOCK_AT_END, Owner
 from django_locqueue.store.unique import lock_of
 from django_locqueue.store.values import Call, Claimed, Enqueued, Key
@@ -27,6 +29,7 @@ COPY_FROM = 100  # rows: below, the second round trip costs more than COPY saves
 
 class PostgreSQLStore(Notifying):
     time_parameter = "%s::timestamptz"  # a bare parameter in CASE WHEN has no type
+    _preparing = Preparing()  # driver's connections are of one thread at a time, whatever the alias
 
     def cursor(self) -> Any:
         """Parameters travel beside the statement and values come back in binary.
@@ -47,6 +50,11 @@ class PostgreSQLStore(Notifying):
 
     def is_transient(self, error: Error) -> bool:
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
+
+    def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
+        if len(calls) > 1 or self._in_transaction:
+            return super()._insert(calls)
+        return self._preparing.run(self.connection, partial(super()._insert, calls))
 
     def _insert_many(self, calls: Sequence[Call]) -> list[Enqueued]:
         return self._insert(calls) if len(calls) < COPY_FROM else self._copy(calls)

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
-from django_locqueue.models import FINISHED, State, Task, TaskAttempt, UniqueItem, Worker, turn, turn_of
+from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
 from django_locqueue.models.attempt import TASK_INDEX
 from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
 from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
@@ -89,16 +89,18 @@ class Recovering(FreeingItems, Stepping):
         *,
         lease: float,
         stopping: bool = False,
+        dismissed: bool = False,
         shown: Mapping[str, int] = MappingProxyType({}),
         now: datetime | None = None,
     ) -> bool:
         """Extend the lease by ``lease`` seconds from now. False: the worker was given up, and must register anew.
 
-        Also False where one that does not stop was asked to: this is the only statement of most beats. ``shown``:
-        columns of its row that pages show, ``succeeded`` for instance.
+        Also False where one was asked to stop that has not heard of it (``dismissed``): this is the only statement of
+        most beats. ``stopping``: it takes no more tasks. ``shown``: columns of its row that pages show, ``succeeded``
+        for instance.
         """
         time = self.time(now)
-        asked = {} if stopping else {"stop_requested": False}
+        asked = {} if dismissed else {"stop_requested": False}
         return bool(
             self.workers.filter(pk=worker_id, stopped_at=None, **asked).update(
                 heartbeat_at=time, lease_until=time + timedelta(seconds=lease), stopping=stopping, **shown
@@ -108,7 +110,7 @@ class Recovering(FreeingItems, Stepping):
     @repeated
     def ask_worker_to_stop(self, worker_id: int) -> bool:
         """Let a worker read with its next heartbeat that it shall leave. False: it has stopped, or was asked before."""
-        live = self.workers.filter(pk=worker_id, stopped_at=None, stopping=False, stop_requested=False)
+        live = self.workers.filter(pk=worker_id, stopped_at=None, stop_requested=False)
         return bool(live.update(stop_requested=True))
 
     def is_asked_to_stop(self, worker_id: int) -> bool:
@@ -337,12 +339,8 @@ class Recovering(FreeingItems, Stepping):
             return 0
         self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
-        UniqueItem.objects.using(self.alias).filter(task_id__in=ids)._raw_delete(self.alias)
+        self._delete_items(list(self._items.filter(task_id__in=ids).values_list("lock", flat=True)))
         return self._delete_by(Task, "id", ids, "PRIMARY")
-
-    def _delete_by(self, model: type[Model], column: str, ids: Sequence[Any], index: str) -> int:
-        """Delete the rows whose column is among the ids. ``index``: of the column."""
-        return model._default_manager.using(self.alias).filter(**{f"{column}__in": ids})._raw_delete(self.alias)
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:
         """Lock the rows that nobody else holds; another worker takes the rest."""

@@ -3,7 +3,7 @@ commands, so that what is changed is what was shown.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from django_locqueue import clock
 from django_locqueue.models import State, Task, orderings
 from django_locqueue.models.listing import LISTINGS, Listing, by_hand
 from django_locqueue.models.task import TaskQuerySet
@@ -69,7 +70,7 @@ class Selection:
         listing = LISTINGS[self.listing]
         if self.workflow is None:
             return listing
-        return replace(listing, ordering=orderings.WORKFLOW, indexed_by_queue=False)
+        return replace(listing, ordering=orderings.WORKFLOW, indexed_by_queue=False, indexed_by_error=False)
 
     @property
     def ordering(self) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ class Selection:
             or any(others)
             or (bool(self.queue) and not kind.indexed_by_queue)
             or (bool(self.since or self.until) and not kind.indexed_by_time)
-            or (bool(self.group) and kind.ordering != orderings.FINISHED)
+            or (bool(self.group) and not kind.indexed_by_error)
             or self.retried_by_hand is not None
         )
 
@@ -101,7 +102,7 @@ class Selection:
         """
         kind = self.kind
         found: TaskQuerySet = Task.objects.all() if rows is None else rows
-        if self.group and kind.ordering == orderings.FINISHED:
+        if self.group and kind.indexed_by_error:
             found = orderings.in_error_index(found, self.group)  # in the same order
         else:
             found = kind.rows(found)
@@ -128,7 +129,7 @@ class Selection:
         wanted = Q()
         if self.queue and not kind.indexed_by_queue:
             wanted &= Q(queue_name=self.queue)
-        if self.group and kind.ordering != orderings.FINISHED:
+        if self.group and not kind.indexed_by_error:
             wanted &= Q(error_group_id=self.group)
         if not kind.indexed_by_time:
             wanted &= self._period()
@@ -176,13 +177,14 @@ class Selection:
         return cls(**{**stored, **times})
 
     @classmethod
-    def from_query(cls, query: Mapping[str, str], *, listing: str = "", now: datetime | None = None) -> "Selection":
+    def from_query(
+        cls, query: Mapping[str, str], *, listing: str = "", now: Callable[[], datetime] = timezone.now
+    ) -> "Selection":
         """Return what the address of a list (or a command's ``--filter``) asks for. Raises ValueError.
 
         ``query``: the fields' own names, with ``last`` (of ``PERIODS``, or ``all``), ``due`` (of ``DUE``), ``q`` (the
         search) and ``by_hand`` (``yes``, ``no``). Other keys are somebody else's.
         """
-        now = now or timezone.now()
         name = listing or query.get("listing", "")
         _one_of("listing", name, LISTINGS)
         texts = ("queue", "task", "worker", "error", "group", "state", "priority")
@@ -199,9 +201,9 @@ class Selection:
         last = query.get("last") or ("" if is_whole else LISTINGS[name].last)
         if last and last != ALL_TIME:
             _one_of("last", last, PERIODS)
-            found["since"] = now - PERIODS[last]
+            found["since"] = now() - PERIODS[last]
         if query.get("due"):
-            found |= _due(query["due"], now)
+            found |= _due(query["due"], now())
         return cls(name, **(found | named))
 
 
@@ -230,8 +232,7 @@ def _moment(name: str, text: str) -> datetime:
 def _due(due: str, now: datetime) -> dict[str, datetime]:
     """Return the bounds of a time to come."""
     _one_of("due", due, DUE)
-    local = timezone.localtime(now) if timezone.is_aware(now) else now
-    tomorrow = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = (clock.local(now) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     return {
         "now": {"until": now},
         "1h": {"until": now + PERIODS["1h"]},

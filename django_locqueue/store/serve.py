@@ -28,7 +28,11 @@ TABLE = Task._meta.db_table
 UNLOCK_AT_CLAIM = "unique_lock = CASE WHEN unique_until = 'started' THEN NULL ELSE unique_lock END"
 UNLOCK_AT_END = "unique_lock = CASE WHEN unique_until = 'window' THEN unique_lock END"
 
-_FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
+# The order of the index, without what is the same in all that is asked for: MariaDB sorts where a constant stands in an
+# ORDER BY that is partly DESC.
+IN_QUEUE = "ORDER BY priority DESC, run_after, id"
+_NEXT_QUEUE = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
+_FIRST = f"{IN_QUEUE} LIMIT 1"
 
 # Walks from one queue name to the next through the ready index (a skip scan): its cost is the number of queues that
 # have ready tasks, not the number of tasks. ORDER BY … LIMIT 1 and not MIN(): with the statistics of an empty table
@@ -36,9 +40,9 @@ _FIRST = "ORDER BY queue_name, priority DESC, run_after, id LIMIT 1"
 # The last row says whether any task waits for its turn under a limit: a probe of an index that is mostly empty.
 _HEADS = f"""
 WITH RECURSIVE queue (name) AS (
-  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' {_FIRST})
+  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' {_NEXT_QUEUE})
   UNION ALL
-  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' AND queue_name > queue.name {_FIRST})
+  SELECT (SELECT queue_name FROM {TABLE} WHERE state = 'ready' AND queue_name > queue.name {_NEXT_QUEUE})
   FROM queue WHERE queue.name IS NOT NULL
 )
 SELECT name,
@@ -84,6 +88,8 @@ class Mark(NamedTuple):
 
 
 class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
+    by_ready = TABLE  # to be read by the index of ready tasks
+
     def claim(
         self,
         owner: Owner,
@@ -122,7 +128,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         """Return the first ready task of a queue below a priority: one head, or none."""
         rows = self.fetch(
             f"SELECT priority, run_after FROM {TABLE} WHERE state = 'ready' AND queue_name = %s AND priority < %s "
-            f"ORDER BY queue_name, priority DESC, run_after, id LIMIT 1",
+            f"{_FIRST}",
             [queue_name, priority],
         )
         return [Head(queue_name, priority, self.load_time(run_after)) for priority, run_after in rows]
@@ -138,7 +144,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def look(self, *, now: datetime | None = None) -> Look:
         """Return the head of each queue that has ready tasks and is not paused, and whether any task is limited."""
         paused, params = self.paused_sql(now)
-        *rows, (_, _, limited) = self.fetch(_HEADS.format(paused=paused), params)
+        *rows, (_, _, limited) = self.fetch_recursive(_HEADS.format(paused=paused), params)
         # A row may vanish between the sub-selects of one statement on some databases; it is not ready then.
         heads = [
             Head(name, priority, clock.storable(clock.EARLIEST) if run_after is None else self.load_time(run_after))
@@ -172,7 +178,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def _picked_sql(
         self, queue_name: str, limit: int, floor: int | None, after: Mark | None, now: datetime | None
     ) -> tuple[str, list[Any]]:
-        """The head of one queue, if it is not paused. Its ORDER BY repeats the index, so that no planner sorts."""
+        """The head of one queue, if it is not paused, in the order of the index, so that no planner sorts."""
         where, params = "", list[Any]()
         if after is not None:
             where, params = self._after_sql(after)
@@ -180,9 +186,9 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
             where, params = "AND priority >= %s ", [floor]
         paused, paused_params = self.paused_sql(now)
         sql = (
-            f"FROM {TABLE} WHERE state = 'ready' AND queue_name = %s {where}"
+            f"FROM {self.by_ready} WHERE state = 'ready' AND queue_name = %s {where}"
             f"AND NOT EXISTS (SELECT 1 FROM locqueue_queue WHERE name = %s AND {paused}) "
-            f"ORDER BY queue_name, priority DESC, run_after, id LIMIT %s"
+            f"{IN_QUEUE} LIMIT %s"
         )
         return sql, [queue_name, *params, queue_name, *paused_params, limit]
 

@@ -4,16 +4,16 @@ Each statement is a transaction of its own, so no lock on a row that all workers
 that stands still in the midst of it holds up nobody. The rows of a statement stand in one order, everywhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import models
-from django.db.models import Exists, OuterRef
+from django.db.models import OuterRef, Subquery
 
 from django_locqueue import clock
-from django_locqueue.models import ErrorCount, ErrorGroup, State, TaskStat
+from django_locqueue.models import ErrorCount, ErrorGroup, TaskStat, orderings
 from django_locqueue.models.error_group import QUIET
 from django_locqueue.policies.fingerprint import PLACE_LENGTH
 from django_locqueue.policies.outcome import shortened
@@ -52,7 +52,9 @@ class KeepingCounts(Recovering):
     @repeated
     def _add_stats(self, stats: Mapping[tuple[int, float, str, str], Sums]) -> None:
         keys = ("seconds", "start", "queue_name", "task_path")
-        rows = [[seconds, self._time_of(start), *rest, *sums] for (seconds, start, *rest), sums in stats.items()]
+        rows = _summed(
+            ((seconds, self._time_of(start), *names), sums) for (seconds, start, *names), sums in stats.items()
+        )
         self._upsert(TaskStat, keys, rows, COLUMNS, dict.fromkeys(COLUMNS, "{old} + {new}"))
 
     @repeated
@@ -79,7 +81,7 @@ class KeepingCounts(Recovering):
 
     @repeated
     def _add_hours(self, hours: Mapping[tuple[str, float], int]) -> None:
-        rows = [[fingerprint, self._time_of(hour), count] for (fingerprint, hour), count in hours.items()]
+        rows = _summed(((kind, self._time_of(hour)), [count]) for (kind, hour), count in hours.items())
         self._upsert(ErrorCount, ("group_id", "hour"), rows, ("count",), {"count": "{old} + {new}"})
 
     def _time_of(self, timestamp: float) -> Any:
@@ -118,21 +120,22 @@ class KeepingCounts(Recovering):
     on_conflict_sql = "ON CONFLICT ({}) DO UPDATE SET"
 
     def prune_end_counts(self, *, limit: int = BATCH, now: datetime | None = None) -> int:
-        """Delete old counts, and kinds of errors that are met no more and that no failed task is of.
+        """Delete old counts, and kinds of errors that are met no more and that no task of the failed list is of.
 
         Return the most that were deleted of one sort: at ``limit`` there may be more.
         """
         time = self.time(now)
         stats, counts, groups = (model.objects.using(self.alias).all() for model in (TaskStat, ErrorCount, ErrorGroup))
-        failed = self.tasks.filter(state=State.FAILED, error_group=OuterRef("pk"))
-        silent = groups.filter(last_seen__lt=time - ERRORS_KEPT)
+        failed = orderings.in_error_index(self.tasks, OuterRef("pk")).order_by(*orderings.FINISHED)
+        # Not by Exists: of that PostgreSQL makes a join, for which it may read all that has failed.
+        silent = groups.filter(last_seen__lt=time - ERRORS_KEPT).alias(first=Subquery(failed.values("pk")[:1]))
         old = [
             *(
                 stats.filter(seconds=seconds, start__lt=time - kept).order_by("seconds", "start")
                 for seconds, kept in KEPT.items()
             ),
             counts.filter(hour__lt=time - ERRORS_KEPT).order_by("hour"),
-            silent.filter(~Exists(failed)).order_by("-last_seen"),
+            silent.filter(first=None).order_by("-last_seen"),
         ]
         return max(self._prune_rows(rows, limit) for rows in old)
 
@@ -141,6 +144,14 @@ class KeepingCounts(Recovering):
         ids = list(rows.values_list("pk", flat=True)[:limit])
         # In the order of their keys, as who else deletes them.
         return self._delete_by(rows.model, rows.model._meta.pk.column, sorted(ids), "PRIMARY") if ids else 0
+
+
+def _summed(sums: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> list[list[Any]]:
+    """Return a row for each key: without ``USE_TZ``, two hours of a year have the same name."""
+    rows: dict[tuple[Any, ...], Sequence[float]] = {}
+    for key, more in sums:
+        rows[key] = [old + new for old, new in zip(rows[key], more, strict=True)] if key in rows else more
+    return [[*key, *found] for key, found in rows.items()]
 
 
 def _parts(all_of_it: dict[K, V]) -> Iterator[dict[K, V]]:

@@ -144,19 +144,15 @@ def _is_over(holder: Any) -> bool:
 
 def _changes(holder: Any, call: Call, on_conflict: str, merge: Merge | None) -> dict[str, Any] | None:
     """Return the new values of a waiting task's columns; None if the call cannot be joined to it."""
-    # One behind a step of its workflow waits on for that step.
-    is_behind = holder.state == State.BLOCKED and holder.limit_key is None
     if on_conflict == unique.DEBOUNCE:
         due = holder.at if call.run_after is None else call.run_after
-        state = State.BLOCKED if is_behind else State.SCHEDULED if due > holder.at else turn_of(holder.limit_key)
+        state = State.SCHEDULED if due > holder.at else turn_of(holder.limit_key)
         return {"run_after": due, "state": state}
     if on_conflict == unique.MERGE:
         both = merge(holder.args_kwargs, call.args_kwargs) if merge else None
         return None if both is None else {"args_kwargs": both}
     metadata = None if call.metadata is None else json.loads(call.metadata)
     changes = {"args_kwargs": json.loads(call.args_kwargs), "metadata": metadata, "priority": call.priority}
-    if is_behind:
-        return changes
     # The limit may be one by an argument, which is another now.
     extra = dict(call.extra)
     changes["state"] = holder.state if holder.state == State.SCHEDULED else call.turn

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from django.db.models import TextField, Value
+from django.db.models import QuerySet, TextField, Value
 
 from django_locqueue.models import FINISHED, UniqueItem
 from django_locqueue.store.base import StoreBase, repeated
@@ -11,22 +11,37 @@ from django_locqueue.store.values import Itemised, Placed
 
 
 class FreeingItems(StoreBase):
+    share_lock = ""  # ends a SELECT whose rows nobody may change before our transaction has ended
+    items_by_lock = UniqueItem._meta.db_table  # to be read by the index of the locks
+
+    @property
+    def _items(self) -> "QuerySet[UniqueItem]":
+        return UniqueItem.objects.using(self.alias)
+
     def _free_items_of(self, task_ids: Collection[int]) -> None:
         """Free what tasks hold that end without a run.
 
         But not what a caller's open transaction holds who has left it out for their sake: an end waits for no caller.
         An item of a task that has ended is kept from nobody, see ``_take_items``, and goes with the task's row.
         """
-        items = UniqueItem.objects.using(self.alias)
-        free = items.filter(task_id__in=task_ids).order_by("lock").select_for_update(skip_locked=True)
-        ids = list(free.values_list("pk", flat=True))
-        for start in range(0, len(ids), BATCH):
-            items.filter(pk__in=ids[start : start + BATCH])._raw_delete(self.alias)
+        held = sorted(self._items.filter(task_id__in=task_ids).values_list("lock", flat=True))
+        for start in range(0, len(held), BATCH):
+            free = self._locked_items(held[start : start + BATCH], self.skip_locked)
+            self._delete_items([name for name, task_id in free.items() if task_id in task_ids])
+
+    def _locked_items(self, locks: Sequence[str], lock: str) -> dict[str, int]:
+        """Return which tasks hold the items that are there. ``lock``: how their rows are locked."""
+        name = self.connection.ops.quote_name("lock")
+        where = f"{name} IN ({', '.join(['%s'] * len(locks))})"
+        sql = f"SELECT {name}, task_id FROM {self.items_by_lock} WHERE {where} ORDER BY {name} {lock}"
+        return dict(self.fetch(sql, locks))
+
+    def _delete_items(self, locks: Sequence[str]) -> None:
+        if locks:
+            self._delete_by(UniqueItem, "lock", locks, "lock")
 
 
 class ItemEnqueuing(Enqueuing, FreeingItems):
-    share_lock = ""  # ends a SELECT whose rows nobody may change before our transaction has ended
-
     @repeated
     def enqueue_items(self, calls: Sequence[Itemised]) -> list[Placed]:
         """Store calls with those of their items that no waiting task holds, all or none, in their order.
@@ -53,30 +68,26 @@ class ItemEnqueuing(Enqueuing, FreeingItems):
 
     def _take_items(self, task_id: int, locks: Sequence[str]) -> dict[str, int]:
         """Take the items that are free. Return the ids of the tasks that hold each of them now."""
-        items = UniqueItem.objects.using(self.alias)
         holders: dict[str, int] = {}
+        looks = 0
         while wanted := sorted(set(locks) - holders.keys()):  # sorted: who wants the same ones waits, no deadlock
+            looks += 1
             for start in range(0, len(wanted), BATCH):
                 batch = wanted[start : start + BATCH]
-                items.bulk_create([UniqueItem(lock=lock, task_id=task_id) for lock in batch], ignore_conflicts=True)
-                holders |= self._item_holders(batch)  # without those that became free in between
+                self._insert_items(task_id, batch, is_first=looks == 1)
+                # Held until our transaction has ended: their tasks begin after. Without what became free in between.
+                holders |= self._locked_items(batch, self.share_lock)
             # An end that freed nothing (a row deleted by SQL) keeps its items from nobody.
             others = set(holders.values()) - {task_id}
             live = set(self.tasks.filter(pk__in=others).exclude(state__in=FINISHED).values_list("pk", flat=True))
             for lock in [lock for lock, holder in holders.items() if holder in others - live]:
-                items.filter(lock=lock).update(task_id=task_id)
+                self._items.filter(lock=lock).update(task_id=task_id)
                 holders[lock] = task_id
         return holders
 
-    def _item_holders(self, locks: Sequence[str]) -> dict[str, int]:
-        """Return who holds the items, and let them be held until our transaction has ended: their tasks begin after."""
-        name = self.connection.ops.quote_name("lock")
-        marks = ", ".join(["%s"] * len(locks))
-        table = UniqueItem._meta.db_table
-        rows = self.fetch(
-            f"SELECT {name}, task_id FROM {table} WHERE {name} IN ({marks}) ORDER BY {name} {self.share_lock}", [*locks]
-        )
-        return dict(rows)
+    def _insert_items(self, task_id: int, locks: Sequence[str], *, is_first: bool) -> None:
+        """Take those of the items that nobody holds. ``is_first``: they were not found held, and then free, before."""
+        self._items.bulk_create([UniqueItem(lock=lock, task_id=task_id) for lock in locks], ignore_conflicts=True)
 
     @repeated
     def free_items(self, task_id: int) -> None:
@@ -85,14 +96,12 @@ class ItemEnqueuing(Enqueuing, FreeingItems):
         Waits while a caller who left an item out of his own call for its sake has not committed: what he commits, the
         task shall see. Nothing is locked during that wait.
         """
-        items = UniqueItem.objects.using(self.alias)
         while True:
             with self.transaction():
-                held = set(items.filter(task_id=task_id).values_list("lock", flat=True))
-                free = items.filter(task_id=task_id).select_for_update(skip_locked=True)
-                busy = held - set(free.values_list("lock", flat=True))
-                if not busy:
-                    items.filter(task_id=task_id)._raw_delete(self.alias)
+                held = sorted(self._items.filter(task_id=task_id).values_list("lock", flat=True))
+                free = self._locked_items(held, self.skip_locked) if held else {}
+                if len(free) == len(held):
+                    self._delete_items(held)
                     return
             with self.transaction():
-                list(items.filter(lock=min(busy)).select_for_update())
+                list(self._items.filter(lock=min({*held} - free.keys())).select_for_update())

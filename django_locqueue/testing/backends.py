@@ -25,7 +25,7 @@ from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
 from django_locqueue.testing.interrupter import Interrupter
-from django_locqueue.worker.call import BoundCall
+from django_locqueue.worker.call import BoundCall, Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
@@ -91,7 +91,7 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
         interrupter = Interrupter()
         executor = _RowlessExecutor(self, watch=interrupter, owns_connections=False)
         execution = Execution(self._claimed(task, text, result), result=result)
-        if executor.runs_in_chunks(task.module_path):
+        if (executor.way_of(task.module_path) or Way()).in_chunks:
             ChunkExecutor(executor).run(ChunkExecution([execution]))
         else:
             executor.run(execution)

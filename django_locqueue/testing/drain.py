@@ -18,6 +18,7 @@ from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
 from django_locqueue.testing.interrupter import Interrupter
 from django_locqueue.testing.travel import travel
+from django_locqueue.worker.call import Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
@@ -137,7 +138,7 @@ class _Drain:
 
     def _execution(self, task: Claimed | Chunk) -> Execution:
         if isinstance(task, Claimed):
-            if not self.executor.runs_in_chunks(task.task_path):
+            if not (self.executor.way_of(task.task_path) or Way()).in_chunks:
                 return Execution(task)
             task = Chunk((task,))
         return ChunkExecution.of(task)

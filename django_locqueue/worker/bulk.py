@@ -16,10 +16,11 @@ from django_locqueue.verbs import BULK_PERMISSION, VERBS
 logger = logging.getLogger("django_locqueue.worker")
 
 LOOK_SECONDS = 15.0
+LEAST_SECONDS = 0.1  # another worker may be about to take what is due
 
 
 class BulkWork(Service):
-    """Sleeps, without a connection, until it is woken since there is something to do.
+    """Sleeps, without a connection, until the next batch of one with a rate, or until it is woken for a new one.
 
     On a thread of its own: a slow database of users, or receivers of cancelled tasks, are no reason to rescue late.
     """
@@ -45,8 +46,9 @@ class BulkWork(Service):
     def run_once(self, now: datetime | None = None) -> float:
         operation = self.operation or self._taken(now)
         if operation is None:
+            rest = self.store.next_bulk_in()
             close_connections()
-            return IDLE_SECONDS
+            return IDLE_SECONDS if rest is None else max(LEAST_SECONDS, rest)
         self.operation = None  # should this pass fail, it is to be had again when its lease is over
         operation = change_next(self.store, operation, now=now)
         if operation is not None and not operation.is_finished and not operation.rate:
@@ -68,7 +70,7 @@ class BulkWork(Service):
                 logger.error("Bulk operation #%d is not done: %s", operation.pk, problem)
                 self.store.fail_bulk(operation, problem)
                 continue
-            if not operation.matched:
+            if not operation.matched and operation.cursor is None:
                 operation.matched = self.store.count_bulk(operation)
             return operation
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
@@ -20,6 +20,13 @@ from django_locqueue.store import Claimed
 from django_locqueue.worker.execution import Execution
 
 is_async = lru_cache(maxsize=1000)(iscoroutinefunction)
+
+
+class Way(NamedTuple):
+    """How a definition's tasks run: its coroutine function on the event loop, its list of calls in chunks."""
+
+    on_loop: bool = False
+    in_chunks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from django_locqueue.result import running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import BoundCall, Plan, expired, holds_items, is_async, load_call, missed
+from django_locqueue.worker.call import BoundCall, Plan, Way, expired, holds_items, is_async, load_call, missed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 from django_locqueue.worker.unknown import UnknownPaths
 
@@ -86,32 +86,15 @@ class Executor:
         heard = (compat.task_started, logging.INFO), (compat.task_finished, logging.INFO)
         return any(compat.is_heard(signal, level) for signal, level in heard)
 
-    def knows(self, path: str) -> bool:
-        """Whether the definition can be had now; what cannot be imported may be there a moment later."""
-        try:
-            contextvars.Context().run(resolve, path)
-        except UnknownTask:
-            return False
-        return True
-
-    def runs_on_loop(self, path: str) -> bool:
-        """Whether the definition is a coroutine function that runs on the event loop; no if there is none there.
-
-        One with ``atomic=True`` runs on a thread: its transaction is the thread's.
-        """
+    def way_of(self, path: str) -> Way | None:
+        """Return how the tasks of a definition run; None: it cannot be had now, and may be there a moment later."""
         try:
             definition = contextvars.Context().run(resolve, path)
         except UnknownTask:
-            return False
-        return is_async(definition.func) and not getattr(definition, "atomic", False)
-
-    def runs_in_chunks(self, path: str) -> bool:
-        """Whether the definition's function takes a list of calls."""
-        try:
-            definition = contextvars.Context().run(resolve, path)
-        except UnknownTask:
-            return False
-        return getattr(definition, "chunk", None) is not None
+            return None
+        # With `atomic` on a thread: its transaction is the thread's.
+        on_loop = is_async(definition.func) and not getattr(definition, "atomic", False)
+        return Way(on_loop, getattr(definition, "chunk", None) is not None)
 
     def run(self, execution: Execution) -> None:
         """Run the task and set ``execution.outcome``. Never raises."""
@@ -178,10 +161,8 @@ class Executor:
         if is_heard or definition.takes_context or (options and callable(options.backoff)):
             try:
                 execution.result = running_result(claimed, definition, database=self.store.alias)
-            except Error:
-                # The task has not begun: it is not to blame, and not charged, for a database that is away.
-                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+            except Error as error:
+                return _without_database(claimed, error)
         hooked = None
         if plan.hooks.has_run_hooks:
             try:
@@ -211,9 +192,8 @@ class Executor:
         if holds_items(claimed):
             try:
                 self.store.free_items(claimed.id)
-            except Error:
-                logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-                return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+            except Error as error:
+                return _without_database(claimed, error)
         return None
 
     def _call(self, execution: Execution, call: BoundCall) -> Any:
@@ -354,6 +334,12 @@ def endless(execution: Execution) -> TaskTimeout:
     if (frame := sys._current_frames().get(execution.ident)) is not None:
         error.add_note(f"It does not end. It is here:\n{''.join(traceback.format_stack(frame))}")
     return error
+
+
+def _without_database(claimed: Claimed, error: Error) -> Outcome:
+    """The task has not begun: it is not to blame, and not charged, for a database that is away."""
+    logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=error)
+    return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
 
 
 def _noting(errors: list[BaseException]) -> Callable[..., Any]:

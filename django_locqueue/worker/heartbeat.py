@@ -44,7 +44,8 @@ class Heartbeat(Service):
         self.lease = float(conf.worker.LEASE_SECONDS)
         self.interval = min(float(conf.worker.HEARTBEAT_SECONDS), self.lease / 3)
         self.LONGEST_WAIT_SECONDS = self.interval
-        self.stopping = False  # shown with the next beat
+        self.stopping = False  # shown with the next beat: it takes no more tasks
+        self._is_dismissed = False
         self._began()
 
     def _began(self) -> None:
@@ -89,11 +90,11 @@ class Heartbeat(Service):
     def _beat(self, now: datetime | None) -> bool:
         """Extend the lease; False: the row is no longer ours."""
         beat = partial(self.store.heartbeat, self.row.pk, lease=self.lease, shown=self.shown(), now=now)
-        beaten = beat(stopping=self.stopping)
-        if not beaten and not self.stopping and self.store.is_asked_to_stop(self.row.pk):
-            self.stopping = True
+        beaten = beat(stopping=self.stopping, dismissed=self._is_dismissed)
+        if not beaten and not self._is_dismissed and self.store.is_asked_to_stop(self.row.pk):
+            self.stopping = self._is_dismissed = True
             self.on_dismissal()
-            beaten = beat(stopping=True)
+            beaten = beat(stopping=True, dismissed=True)
         return beaten
 
     def look_for_cancelled(self) -> None:

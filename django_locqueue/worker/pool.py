@@ -16,6 +16,7 @@ from django_locqueue.connections import close_old_connections
 from django_locqueue.sessions import watch_this_thread
 from django_locqueue.store import Chunk, Claimed, Key
 from django_locqueue.worker.async_executor import AsyncExecutor
+from django_locqueue.worker.call import Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.event_loop import EventLoop
 from django_locqueue.worker.execution import Execution, StopReason
@@ -26,6 +27,7 @@ from django_locqueue.worker.threads import ThreadRange
 KEEP_SECONDS = 10.0  # after all threads were last busy at once, those beyond the least number leave
 
 LOOK: Any = object()  # in the inbox: what comes first is elsewhere
+UNKNOWN = Way()
 NO_TIMES: Mapping[Key, float] = MappingProxyType({})
 
 logger = logging.getLogger("django_locqueue.worker")
@@ -82,10 +84,8 @@ class Pool:
             begin=self._begin,
             end=self._end,
         )
-        # By definition path: whether it runs on the event loop. Known from its first run on, since only a thread may
-        # import a project's modules.
-        self._is_async: dict[str, bool] = {}
-        self._chunk_paths: set[str] = set()  # of definitions that run in chunks, known in the same way
+        # By definition path. Known from its first run on, since only a thread may import a project's modules.
+        self._ways: dict[str, Way] = {}
         self._on_loop: set[Key] = set()
         self.ended = self.ended_on_threads = 0  # runs that have ended, ever; two may count as one now and then
 
@@ -129,7 +129,7 @@ class Pool:
 
     def is_async(self, task: Claimed | Chunk) -> bool:
         """Whether it is known to run on the event loop."""
-        return self._is_async.get(task.task_path, False)
+        return self._ways.get(task.task_path, UNKNOWN).on_loop
 
     @property
     def executions(self) -> list[Execution]:
@@ -150,7 +150,7 @@ class Pool:
     ) -> None:
         """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
         for task in tasks:
-            if type(task) is Claimed and task.task_path not in self._chunk_paths:
+            if type(task) is Claimed and not self._ways.get(task.task_path, UNKNOWN).in_chunks:
                 self._submit(Execution(task, start_by=start_by.get(task.key) if start_by else None), first)
             else:
                 self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)), start_by, first)
@@ -167,7 +167,8 @@ class Pool:
 
     def _submit_chunk(self, chunk: Chunk, start_by: Mapping[Key, float], first: bool) -> None:
         execution = ChunkExecution.of(chunk, start_by)
-        if chunk.task_path in self._is_async and chunk.task_path not in self._chunk_paths:
+        way = self._ways.get(chunk.task_path)
+        if way is not None and not way.in_chunks:
             for member in execution.members:  # its definition has changed since they were enqueued
                 self._submit(member, first)
         else:
@@ -252,17 +253,16 @@ class Pool:
     def _run(self, execution: Execution, slot: int) -> bool:
         """Return False if the task was given up meanwhile."""
         path = execution.claimed.task_path
-        if path not in self._is_async and self.executor.knows(path):
-            if self.executor.runs_in_chunks(path):
-                self._chunk_paths.add(path)
-            self._is_async[path] = bool(self.async_concurrency) and self.executor.runs_on_loop(path)
-        if path in self._is_async and execution.is_chunk is not (path in self._chunk_paths):
+        way = self._ways.get(path)
+        if way is None and (way := self.executor.way_of(path)) is not None:
+            self._ways[path] = way = way._replace(on_loop=way.on_loop and bool(self.async_concurrency))
+        if way is not None and execution.is_chunk is not way.in_chunks:
             # Its definition has changed since its tasks were enqueued. Who takes it out may put it in as it is now.
             if self._unstarted.pop(execution.key, None) is not None:
                 start_by = {member.key: member.start_by for member in execution.members if member.start_by is not None}
                 self.submit([member.claimed for member in execution.members], start_by=start_by)
             self.on_free()
-        elif self._is_async.get(path):
+        elif way is not None and way.on_loop:
             self._submit_to_loop(execution)
             self.on_free()
         elif self._begin(execution, slot):

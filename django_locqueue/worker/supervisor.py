@@ -6,6 +6,7 @@ children finish what they run and leave.
 
 import logging
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -27,6 +28,7 @@ from django_locqueue.worker.slots import DISMISSED, REPLACED, SlotTable
 logger = logging.getLogger("django_locqueue.worker")
 
 TABLE_VARIABLE = "LOCQUEUE_SLOT_TABLE"  # tells a child its table's descriptor and our pid; nobody else sets it
+QUIET: int = getattr(signal, "SIGUSR1", 0)  # Windows has none
 LOOK_SECONDS = 0.05  # a death is noticed within this time
 PAUSE_SECONDS = (0.1, 30.0)  # before a dead child is replaced: at first, and at most while children die young
 YOUNG_SECONDS = 10.0
@@ -48,6 +50,7 @@ class Child:
     pulse: int = 0  # as it was when it had last changed, at the time `heard`
     heard: float = 0.0
     beats: int = 0  # as they were when the heartbeat file was last touched
+    is_quiet: bool = False  # it was told
 
 
 class Supervisor:
@@ -70,6 +73,7 @@ class Supervisor:
         self.children = [Child(command) for command in commands]
         self._looked = time.monotonic()
         self.received: list[int] = []
+        self.is_quiet = False
         self._tick = threading.Event()  # never set: a signal handler must not take its lock
 
     def pass_on(self, number: int) -> None:
@@ -81,10 +85,21 @@ class Supervisor:
                 child.process.send_signal(number)
 
     def tell(self, number: int) -> None:
-        """Send another signal to every child that serves, and so can hear it. Called by a signal handler."""
+        """Send another signal to every child that serves, and so can hear it. Called by a signal handler.
+
+        That they are to be quiet holds for those too that start later.
+        """
+        if number == QUIET:
+            self.is_quiet = True
+            return
         for child in self.children:
             if child.process is not None and child.table.pulse:
                 child.process.send_signal(number)
+
+    def _quiet(self, child: Child) -> None:
+        if self.is_quiet and not child.is_quiet and child.process is not None and child.table.pulse:
+            child.process.send_signal(QUIET)
+            child.is_quiet = True
 
     def run(self) -> int:
         """Serve until every child has ended for good; return the first exit code that is not 0."""
@@ -101,6 +116,7 @@ class Supervisor:
                 if child.process is not None and (code := child.process.poll()) is not None:
                     codes.append(self._ended(child, code))
                 self._feel_pulse(child)
+                self._quiet(child)
                 if child.process is None and child.start_at is not None and time.monotonic() >= child.start_at:
                     self._start(child)
             if all(child.process is None and child.start_at is None for child in self.children):
@@ -135,7 +151,7 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         child.table.clear()
-        child.began, child.start_at, child.beats = time.monotonic(), None, 0
+        child.began, child.start_at, child.beats, child.is_quiet = time.monotonic(), None, 0, False
         child.process = subprocess.Popen(  # noqa: S603 - this very command, with one process
             child.command,
             env={**os.environ, TABLE_VARIABLE: f"{child.table.descriptor} {os.getpid()}"},

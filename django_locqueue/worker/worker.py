@@ -29,12 +29,12 @@ from django_locqueue.worker.dispatcher import SUSPECT_SECONDS, Dispatcher
 from django_locqueue.worker.execution import Execution, StopReason
 from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
+from django_locqueue.worker.leaving import wind_down
 from django_locqueue.worker.listener import Listener
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.pool import Pool
 from django_locqueue.worker.reporter import Reporter
-from django_locqueue.worker.shutdown import within
 from django_locqueue.worker.slots import DISMISSED, REPLACED
 from django_locqueue.worker.telling import tell
 from django_locqueue.worker.threads import ThreadRange
@@ -45,12 +45,6 @@ logger = logging.getLogger("django_locqueue.worker")
 LONGEST_TURN_SECONDS = 60.0  # what --drain waits for a limited task to have its turn; a longer wait is a time to come
 IDLE_SECONDS = 300.0  # a quiet worker says this often that it lives
 LOOK_SECONDS = 1.0  # how soon a dead service is seen, or a lease that is over; a stop signal rings
-FORCED_LOOK_SECONDS = 0.1  # how soon a second one is seen, while tasks finish
-FORCED_SECONDS = 0.5  # for each step of the end after a second signal
-LAST_CLAIM_SECONDS = 1.0  # what the claim that is under way gets
-LAST_WORDS_SECONDS = 5.0  # what the database gets to take the last writes when we leave
-NOTHING_TO_SAY_SECONDS = 1.0  # the same if no outcome is at stake
-COOPERATION_SECONDS = 1.0  # what asked tasks get to stop by themselves after the grace time
 
 
 class Worker:
@@ -163,7 +157,7 @@ class Worker:
             signals.worker_started.send_robust(type(self), worker=self.heartbeat.row)
             with self._bell:
                 healthy = self._serve()
-            self._shut_down()
+            wind_down(self)
             return 0 if healthy else 1
         finally:
             endings.announcing, endings.counting = endings.at_once, endings.count_at_once
@@ -252,64 +246,6 @@ class Worker:
         options = self.options
         return (not options.queues or queue_name in options.queues) and queue_name not in options.exclude_queues
 
-    def _shut_down(self) -> None:
-        """Stop claiming, let tasks finish, ask the rest to stop, give back what still runs, write it all, leave."""
-        grace_end = time.monotonic() + self.options.grace_seconds
-        self.heartbeat.stopping = True
-        self.heartbeat.wake()
-        for helper in (self.listener, self.scheduler, self.dispatcher.scout, self.bulk):
-            if helper is not None:
-                helper.stop(0)
-        self.dispatcher.stop(self._until(time.monotonic() + LAST_CLAIM_SECONDS))
-        self.dispatcher.give_back_unstarted()
-        signals.worker_stopping.send_robust(
-            type(self), worker=self.heartbeat.row, running=len(self.pool.members), grace=self.options.grace_seconds
-        )
-        self._wait_idle(grace_end)
-        if self.pool.busy:
-            self.pool.ask_to_stop(StopReason.SHUTDOWN)
-            self._wait_idle(time.monotonic() + COOPERATION_SECONDS)
-        # A database that hangs holds up each service; they are waited for side by side, and no longer than it is worth.
-        patience = LAST_WORDS_SECONDS if self.pool.busy or self.acker.pending else NOTHING_TO_SAY_SECONDS
-        end = time.monotonic() + patience
-        ending: list[Service] = [self.dispatcher, self.maintenance, self.bulk, self.heartbeat, self.acker]
-        ending += [self.bookkeeper, *([] if self.scheduler is None else [self.scheduler])]
-        for service in ending:
-            service.stop(0)
-        for service in ending:
-            service.stop(self._until(end))
-        left = self.pool.members
-        self.is_stuck = bool(left or self.pool.stuck)
-        within(self._until(time.monotonic() + patience), partial(self._last_words, left))
-        self.announcer.drain(self._until(end))
-        self.announcer.stop(self._until(end))
-        within(self._until(end), self.bookkeeper.finish)  # with what was told last
-        self.pool.stop(0.1 if left else self._until(end))
-        self.watchdog.stop(self._until(end))
-        signals.worker_stopped.send_robust(type(self), worker=self.heartbeat.row, released=len(left))
-
-    def _until(self, end: float) -> float:
-        """Return the seconds that a step of the end may take."""
-        return min(FORCED_SECONDS if self.is_forced else LAST_WORDS_SECONDS, max(0.1, end - time.monotonic()))
-
-    def _wait_idle(self, end: float) -> None:
-        while time.monotonic() < end and not self.is_forced:
-            self.heartbeat.watch()
-            if self.pool.wait_idle(min(FORCED_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
-                return
-
-    def _last_words(self, left: list[Execution]) -> None:
-        try:
-            while self.acker.pending and not self.acker.is_alive:
-                self.acker.flush()
-            if left:
-                endings.release(self.store, [execution.claimed for execution in left])
-            self.store.stop_worker(self.heartbeat.row.pk, shown=self.bookkeeper.shown())
-        except Error:
-            logger.exception("Could not write the last outcomes; others take these tasks back after the lease.")
-        finally:
-            close_connections()
-
     # -- what the parts tell each other
 
     def _register(self) -> WorkerRow:
@@ -332,6 +268,8 @@ class Worker:
             self.options.heartbeat_file.touch()
 
     def _on_dismissal(self) -> None:
+        if self.is_stopping:  # a second request would be to stop at once
+            return
         logger.info("Leaving, because a person has asked this worker to stop.")
         if self.options.table is not None:
             self.options.table.retiring = DISMISSED

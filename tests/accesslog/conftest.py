@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,20 @@ from django.db import connections
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.counts import Counts
+from django_locqueue.accesslog.geo.provider import Answers
+from django_locqueue.accesslog.geo.registry import make
+from django_locqueue.accesslog.geo.result import IPAddress
 from django_locqueue.accesslog.hit import Hit
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
 from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.recorder import Recorder
 from django_locqueue.accesslog.visit import Visit
+from tests.accesslog import services
+from tests.accesslog.lookups import NANJING_ROWS
+from tests.accesslog.replies import IN_NANJING, KEY
 from tests.accesslog.server import Server
+from tests.accesslog.stub_api import Reply, StubApi
+from tests.accesslog.xdb_builder import build_xdb, built_on
 
 try:
     import django.tasks  # noqa: F401
@@ -114,6 +123,51 @@ def fast_recorder(configure: Callable[..., None]) -> Iterator[Callable[..., Reco
     for recorder in made:
         recorder._send = lambda batch: None
         recorder.stop()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Callable[..., None]:
+    """Return a function that puts other data in the place of the file ``x.xdb``: rows, and days after the first."""
+
+    def replace(rows: list[tuple[str, str, str]], days: int = 0) -> None:
+        build_xdb(tmp_path / "new.xdb", 2, 4, rows, built=built_on(days)).replace(tmp_path / "x.xdb")
+
+    replace(NANJING_ROWS)
+    return replace
+
+
+@pytest.fixture
+def xdb(tmp_path: Path, configure: Callable[..., None], data: Callable[..., None], settings: Any) -> None:
+    """A queue of our own, and a chain with one file."""
+    configure(GEO={"PROVIDERS": ["reserved", "xdb"], "XDB_V4": tmp_path / "x.xdb"})
+    settings.TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend"}}
+
+
+@pytest.fixture
+def chain(site: Any) -> Iterator[Callable[..., None]]:
+    """Return a function that sets the providers and other keys of ``GEO``, with a queue of our own."""
+    site.TASKS = {"default": {"BACKEND": "django_locqueue.backend.LocQueueBackend"}}
+    services.asked.clear()
+    services.answers.clear()
+
+    def use(*providers: Any, **keys: Any) -> None:
+        site.LOCQUEUE = {"ACCESS_LOG": {"GEO": {"PROVIDERS": list(providers), "MIN_INTERVAL": 60, **keys}}}
+
+    yield use
+    services.answers.clear()
+
+
+@pytest.fixture
+def ask(configure: Callable[..., None]) -> Callable[..., Answers]:
+    """Return a function that asks a provider, whose service gives one reply; it returns the answers."""
+    configure(GEO={"READ_TIMEOUT": 0.2})
+
+    def send(name: str, reply: Reply, *addresses: IPAddress, **options: Any) -> Answers:
+        with StubApi(reply) as api:
+            provider = make({"provider": name, "key": KEY, "url": f"{api.url}/where", **options})
+            return provider.lookup_many(addresses or [IN_NANJING])
+
+    return send
 
 
 @pytest.fixture

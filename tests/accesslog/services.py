@@ -45,3 +45,13 @@ def a_place(provider: str = "told", **fields: Any) -> GeoResult:
     return GeoResult(
         provider, **{"country_code": "CN", "country": "中国", "province": "江苏", "city": "南京", **fields}
     )
+
+
+def say(*said: Any, name: str = "told") -> None:
+    """What the service answers to its next calls."""
+    answers[name] = list(said)
+
+
+def calls(name: str = "told") -> list[list[str]]:
+    """Return the addresses of each call of the service."""
+    return [addresses for who, addresses in asked if who == name]

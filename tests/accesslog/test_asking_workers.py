@@ -12,7 +12,7 @@ from tests.accesslog.stub_api import Reply, StubApi
 from tests.processes import wait_until
 from tests.running import row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 GAP_SECONDS = 0.1
 NETWORKS = [f"49.65.{n}.0/24" for n in range(20)]

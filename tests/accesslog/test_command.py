@@ -181,6 +181,7 @@ def test_a_time_that_is_none_is_refused():
 
 
 @pytest.mark.processes
+@pytest.mark.any_vendor
 @pytest.mark.django_db(transaction=True)
 def test_a_reader_that_has_seen_enough_ends_an_export_quietly():
     AccessLog.objects.bulk_create([to_row(a_hit(id=str(number))) for number in range(5_000)])

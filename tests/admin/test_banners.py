@@ -71,6 +71,14 @@ def test_clocks_that_differ_are_told(root: Client, worker: Worker, seen: Callabl
     assert said == "The database clock and this server differ by 41 seconds. Times shown here may be wrong."
 
 
+def test_numbers_that_could_not_be_read_anew_are_told_to_be_old(
+    root: Client, worker: Worker, seen: Callable[..., None]
+) -> None:
+    seen(late_seconds=180.0)
+    [said] = banners_of(root)
+    assert said.replace("\xa0", " ") == "The database is slow: the numbers on this page are 3 minutes old."
+
+
 def test_migrations_that_are_missing_come_first(root: Client, worker: Worker, seen: Callable[..., None]) -> None:
     seen(missing_migrations=("0004_oversight",), workers=())
     [said] = banners_of(root)

@@ -53,7 +53,7 @@ def test_what_asks_also_asks_why(name: str, root: Client, make_task: Make) -> No
 def test_a_task_that_has_ended_runs_again_as_another_after_a_question(
     state: str, root: Client, make_task: Make
 ) -> None:
-    task = make_task(state, task_path="tests.tasks.add", return_value=1)
+    task = make_task(state, task_path="tests.tasks.add", args_kwargs={"args": [1, 2], "kwargs": {}}, return_value=1)
     assert "Run 1 task again?" in root.post(task_url(task, "again")).content.decode()
     assert Task.objects.count() == 1
     root.post(task_url(task, "again"), {"confirmed": "yes"})

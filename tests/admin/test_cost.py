@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.admin.changelist import TaskChangeList
 from django_locqueue.admin.paginator import CappedPaginator
-from django_locqueue.admin.statement_limit import TooSlow
 from django_locqueue.models import FailedTask, PendingTask, Queue, RetriedTask, RunningTask, Task, Worker
 from django_locqueue.observability.stats import capped_counts
+from django_locqueue.statement_limit import TooSlow
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
 WIDE = ("args_kwargs", "return_value", "metadata", "worker_ids", "traceback")
@@ -27,12 +27,12 @@ LISTS = [
     (PendingTask, "?tab=scheduled", "locqueue_task_scheduled"),
     (PendingTask, "?tab=scheduled&queue=mail", "locqueue_task_scheduled"),
     (RunningTask, "", "locqueue_task_running"),
-    (FailedTask, "", "locqueue_task_finished"),
-    (FailedTask, "?queue=mail", "locqueue_task_finished"),
+    (FailedTask, "", "locqueue_task_open"),
+    (FailedTask, "?queue=mail", "locqueue_task_open"),
     (PendingTask, "?tab=overdue", "locqueue_task_ready"),
     (PendingTask, "?tab=scheduled&due=today", "locqueue_task_scheduled"),
     (FailedTask, "?group=f1", "locqueue_task_error"),
-    (FailedTask, "?last=1h&error=OSError&worker=w&q=send", "locqueue_task_finished"),
+    (FailedTask, "?last=1h&error=OSError&worker=w&q=send", "locqueue_task_open"),
     (FailedTask, "?tab=dismissed", "locqueue_task_finished"),
     (RetriedTask, "", "locqueue_task_scheduled"),
     (RetriedTask, "?tab=all", "locqueue_task_retried"),
@@ -41,6 +41,8 @@ LISTS = [
     (RetriedTask, "?tab=failed", "locqueue_task_retried"),
     (Task, "", "primary key"),
     (Task, "?state=failed", "primary key"),
+    (Task, "?tab=succeeded", "locqueue_task_finished"),
+    (Task, "?tab=cancelled&last=1h", "locqueue_task_finished"),
     (Task, "?workflow=1", "locqueue_task_workflow"),
     (Task, "?workflow=1&state=failed", "locqueue_task_workflow"),
     (Task, "?queue=mail", "primary key"),
@@ -56,7 +58,7 @@ def queries_of(client: Client, url: str) -> list[str]:
         assert client.get(url).status_code == 200, url
     sent = (query["sql"] for query in captured)
     # Inside a test's transaction that of a statement's limit is a savepoint; it reads nothing.
-    return [sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK", "SET LOCAL"))]
+    return [sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK", "SELECT SET_CONFIG"))]
 
 
 def change_list(model: type[Task], query: str) -> Any:

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_locqueue.admin.tracebacks import draw_traceback
+from django_locqueue.admin.attempts import draw_traceback
 from django_locqueue.exceptions import TaskTimeout, UnknownTask
 from django_locqueue.models import Activity, ErrorGroup, Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import class_path

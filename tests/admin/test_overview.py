@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from django_locqueue import clock
 from django_locqueue.models import ErrorCount, ErrorGroup, Queue, Task, TaskStat, Worker
+from django_locqueue.observability.history import shared_history
 from django_locqueue.observability.snapshot import snapshot
 from tests.admin.conftest import list_url, task_url
 
@@ -85,7 +86,19 @@ def test_the_chart_shows_what_ended_in_each_bar_and_as_a_table(root: Client, mak
     body = body_of(root)
     assert "Finished per minute" in body
     assert "7 succeeded · 3 failed · not over yet" in re.sub(r"\s+", " ", body)
-    assert body.count('<td class="lq-number">7</td><td class="lq-number">3</td>') == 1
+    succeeded, failed = re.findall(r'<td class="lq-number"><a href="([^"]*)">(?:7|3)</a></td>', body)
+    assert [url.partition("&amp;until=")[0].partition("?")[0] for url in (succeeded, failed)] == [
+        list_url("task"),
+        list_url("failedtask"),
+    ]
+
+
+def test_a_bar_leads_to_the_tasks_that_ended_then(root: Client, make_task: Any) -> None:
+    task = make_task("successful")
+    make_task("successful", finished_at=timezone.now() - timedelta(hours=2))
+    put_stat(succeeded=1)
+    url = re.findall(r'<td class="lq-number"><a href="([^"]*)">1</a></td>', body_of(root))[0].replace("&amp;", "&")
+    assert re.findall(r"/task/(\d+)/change/", root.get(url).content.decode()) == [str(task.pk)]
 
 
 def test_a_period_in_which_nothing_ended_says_so(root: Client, make_task: Any) -> None:
@@ -166,9 +179,13 @@ def test_it_takes_as_many_queries_however_much_there_is(
         make_task("failed", task_path=f"shop.tasks.t{number}")
         put_stat(f"q{number}", task_path=f"shop.tasks.t{number}", succeeded=1, run_3=1)
         ErrorGroup.objects.create(fingerprint=f"{number:040}", error_class="builtins.OSError", last_seen=timezone.now())
+    with CaptureQueriesContext(connection) as shared:
+        body_of(root)
+    shared_history.cache_clear()
     with CaptureQueriesContext(connection) as many:
         body_of(root)
     assert len(many) == len(few) <= 8
+    assert len(shared) == len(few) - 2  # one open tab more
 
 
 class TestJson:
@@ -177,7 +194,8 @@ class TestJson:
         response = root.get(DATA, {"period": "15m"})
         assert "no-store" in response["Cache-Control"]
         found = json.loads(response.content)
-        assert (found["period"], found["ready"], found["running"], found["failed"]) == ("15m", 1, 1, 1)
+        totals = found["totals"]
+        assert (found["period"], totals["ready"], totals["running"], totals["failed"]) == ("15m", 1, 1, 1)
         assert len(found["bars"]) == 15
         assert (found["bars"][-1]["succeeded"], found["bars"][-1]["is_over"]) == (7, False)
         assert found["total"]["failed"] == 3

@@ -40,7 +40,20 @@ def test_the_file_ends_at_its_largest_size(root: Client, make_task: Callable[...
     monkeypatch.setattr(task_files, "PAGE", 2)
     for _ in range(5):
         make_task("failed")
-    assert len(rows_of(root, "failedtask")) == 3
+    *rows, last = rows_of(root, "failedtask")
+    assert (len(rows), last["id"]) == (3, "There are more: narrow the list to have the rest of them.")
+
+
+def test_the_file_has_all_that_match_and_not_only_what_the_page_looks_at(
+    root: Client, make_task: Callable[..., Task], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(task_files, "LOOK", 2)
+    meant = [make_task("failed", queue_name="mail" if number % 3 else "new").pk for number in range(9)][::3]
+    assert [int(row["id"]) for row in rows_of(root, "failedtask", "?queue=new")] == meant[::-1]
+    monkeypatch.setattr(task_files, "MOST_LOOKS", 2)
+    assert [row["id"] for row in rows_of(root, "failedtask", "?queue=new")][1:] == [
+        "There are more: narrow the list to have the rest of them."
+    ]
 
 
 def test_what_the_page_masks_is_masked_in_the_files(root: Client, make_task: Callable[..., Task]) -> None:

@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import enum
+import functools
 import os
 import pathlib
 import uuid
@@ -14,6 +15,7 @@ from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe
 
 from django_locqueue.models import Task
+from django_locqueue.policies.signature import check_arguments
 from tests import tasks
 from tests.running import row, run_one
 
@@ -181,3 +183,40 @@ def test_the_callers_list_can_change_afterwards():
     value.append(2)
     assert result.args == [[1]]
     assert row(result).args_kwargs["args"] == [[1]]
+
+
+@pytest.mark.any_vendor
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("definition", "args", "kwargs", "why"),
+    [
+        (tasks.add, (), {}, "missing a required argument: 'a'"),
+        (tasks.add, (1, 2, 3), {}, "too many positional arguments"),
+        (tasks.add, (1,), {"c": 2}, "got an unexpected keyword argument 'c'"),
+        (tasks.build_page, (), {}, "missing a required argument: 'number'"),
+        (tasks.build_page, (1, 2), {}, "too many positional arguments"),
+    ],
+)
+def test_a_call_that_the_function_would_refuse_is_refused_when_it_is_enqueued(definition, args, kwargs, why):
+    for enqueue in (definition.enqueue, definition.enqueue_on_commit):
+        with pytest.raises(TypeError, match=f"cannot be called so: {why}"):
+            enqueue(*args, **kwargs)
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize(("args", "kwargs"), [((1, 2, 3), {}), ((), {"first": 1}), ((1,), {"others": 2})])
+def test_a_decorator_that_takes_anything_is_called_with_anything(args, kwargs):
+    def takes_two(first, second): ...
+
+    @functools.wraps(takes_two)
+    def gives_the_second(*args, **kwargs): ...
+
+    check_arguments(gives_the_second, args, kwargs, takes_context=False)
+
+
+def test_an_argument_that_must_be_named_is_missed():
+    def resize(image, *, width): ...
+
+    check_arguments(resize, (1,), {"width": 2}, takes_context=False)
+    with pytest.raises(TypeError, match="missing a required argument: 'width'"):
+        check_arguments(resize, (1,), {}, takes_context=False)

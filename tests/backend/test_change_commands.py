@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from django_locqueue.admin.task_files import FIELDS
-from django_locqueue.management import change_command
+from django_locqueue.management import change_command, queue_command
 from django_locqueue.models import Activity, BulkOperation, Queue, Schedule, Task, TaskAttempt
 from django_locqueue.policies.masking import MASK
 from django_locqueue.store import bulk, store_for
@@ -52,7 +52,7 @@ WHAT = "Retry 14 tasks (failed, queue=mail): send_receipt 12, send_invoice 2\n"
 def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
     """Let somebody sit at the terminal and type the answer; return what was asked."""
     asked: list[str] = []
-    monkeypatch.setattr(change_command, "can_ask", lambda: True)
+    monkeypatch.setattr(queue_command, "can_ask", lambda: True)
     monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or text)  # type: ignore[func-returns-value]
     return asked
 
@@ -84,7 +84,7 @@ def test_it_asks_and_does_what_is_meant(run: Any, failed: None, monkeypatch: pyt
 def test_where_nobody_can_be_asked_it_refuses(
     run: Any, failed: None, by_id: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_command, "can_ask", lambda: False)
+    monkeypatch.setattr(queue_command, "can_ask", lambda: False)
     with pytest.raises(CommandError, match=r"Nobody is there to be asked\. If you mean it, add --yes\."):
         run("queue_retry", *([Task.objects.order_by("pk")[0].pk] if by_id else MAIL))
     assert Task.objects.ready().count() == 0
@@ -111,6 +111,11 @@ def test_all_that_match_are_deleted(run: Any, failed: None) -> None:
 def test_all_that_match_are_cancelled(run: Any) -> None:
     put_many(3, queue_name="mail")
     assert run("queue_cancel", "--filter", "listing=ready", "queue=mail", "--yes") == "Cancelled 3 tasks.\n"
+
+
+def test_no_more_than_asked_for_are_changed(run: Any, failed: None) -> None:
+    assert run("queue_retry", *MAIL, "--most", "3", "--yes") == "Retried 3 tasks.\n"
+    assert Task.objects.filter(state="ready").count() == 3
 
 
 def test_it_may_be_left_to_the_workers(run: Any, failed: None) -> None:
@@ -147,6 +152,7 @@ def test_where_nothing_matches_nothing_is_asked(run: Any) -> None:
         ((), "Say what to retry: ids, or --filter KEY=VALUE"),
         (("1", *MAIL), "one of the two"),
         (("1", "--rate", "5/s"), "go with --filter"),
+        (("--filter", "queue=mail", "--most", "0"), "give a number from 1"),
         (("--filter", "mail"), "--filter takes KEY=VALUE, such as queue=mail; got 'mail'."),
         (("--filter", "que=mail"), "--filter does not know 'que'. Did you mean 'queue'?"),
         (("--filter", "listing=broken"), "listing must be one of ready, overdue"),

@@ -316,6 +316,11 @@ def test_listen_must_be_true_or_false(with_settings, value):
     assert repr(value) in with_settings({"WORKER": {"LISTEN": value}})["locqueue.E019"].msg
 
 
+def test_a_version_of_the_code_that_is_no_text_is_refused(with_settings):
+    """As `os.environ.get("GIT_COMMIT")` is, where nobody has set it."""
+    assert "None" in with_settings({"WORKER": {"CODE_VERSION": None}})["locqueue.E018"].msg
+
+
 @pytest.mark.parametrize(("options", "expected"), [({}, ["W006"]), ({"transaction_mode": "IMMEDIATE"}, [])])
 def test_sqlite_with_djangos_defaults_is_told(monkeypatch, options, expected):
     told = {**connection.settings_dict, "ENGINE": "django.db.backends.sqlite3", "OPTIONS": options}

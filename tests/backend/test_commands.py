@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from django_locqueue import queues
 from django_locqueue.management import person
-from django_locqueue.management.until import until
+from django_locqueue.management.times import until
 from django_locqueue.models import Queue, State, Task
 from tests import tasks
 from tests.running import our_backend, row

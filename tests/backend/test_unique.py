@@ -166,18 +166,13 @@ def test_debounce_takes_a_ready_task_back_and_lets_it_go():
 
 
 @pytest.mark.parametrize(
-    ("state", "limit_key", "delayed", "left"),
-    [
-        ("scheduled", "c:shop", False, "blocked"),
-        ("blocked", "c:shop", True, "scheduled"),
-        ("blocked", None, False, "blocked"),
-        ("blocked", None, True, "blocked"),
-    ],
-    ids=["limited: its turn", "limited: later", "behind a step: stays", "behind a step: stays too"],
+    ("state", "delayed", "left"),
+    [("scheduled", False, "blocked"), ("blocked", True, "scheduled")],
+    ids=["its turn", "later"],
 )
-def test_debounce_leaves_a_task_where_it_waits_for_its_turn(state, limit_key, delayed, left):
+def test_debounce_leaves_a_limited_task_where_it_waits_for_its_turn(state, delayed, left):
     first = unique_tasks.index.enqueue("home")
-    Task.objects.filter(pk=int(first.id)).update(state=state, limit_key=limit_key)
+    Task.objects.filter(pk=int(first.id)).update(state=state, limit_key="c:shop")
     when = timezone.now() + timedelta(hours=1) if delayed else None
     unique_tasks.index.using(run_after=when).enqueue("home")
     assert row(first).state == left

@@ -33,6 +33,20 @@ def test_only_module_level_functions_can_be_tasks(thing):
         task(thing)
 
 
+def yields():
+    yield 1
+
+
+async def yields_async():
+    yield 1
+
+
+@pytest.mark.parametrize("function", [yields, yields_async])
+def test_a_generator_function_is_refused(function):
+    with pytest.raises(compat.InvalidTask, match="has a yield: calling it makes a generator"):
+        task(function)
+
+
 @pytest.mark.parametrize("priority", [-101, 101, 1.5, 10**9, "x", "5", [], float("nan")])
 def test_a_priority_out_of_range_is_refused(priority):
     with pytest.raises(compat.InvalidTask, match="priority"):

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from django_locqueue.management import person
-from django_locqueue.management.commands import queue_prune
+from django_locqueue.management import person, queue_command
 from django_locqueue.models import Activity, Task, Worker
 from tests.store.rows import put, put_many
 
@@ -50,7 +49,7 @@ def test_what_is_meant_is_deleted_and_written_down(old, now, typed):
 
 
 def test_where_nobody_can_be_asked_it_wants_to_be_told(old, typed, monkeypatch):
-    monkeypatch.setattr(queue_prune, "can_ask", lambda: False)
+    monkeypatch.setattr(queue_command, "can_ask", lambda: False)
     code, _, err = typed("queue_prune")
     assert (code, err) == (1, "Nobody is there to be asked. If you mean it, add --yes.")
     assert Task.objects.count() == 5
@@ -59,7 +58,7 @@ def test_where_nobody_can_be_asked_it_wants_to_be_told(old, typed, monkeypatch):
 @pytest.mark.parametrize(("answer", "left"), [("y", 2), ("", 5), ("n", 5)])
 def test_a_person_is_asked(old, typed, monkeypatch, answer, left):
     asked = []
-    monkeypatch.setattr(queue_prune, "can_ask", lambda: True)
+    monkeypatch.setattr(queue_command, "can_ask", lambda: True)
     monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or answer)
     typed("queue_prune")
     assert (asked, Task.objects.count()) == (["Delete 3 tasks? [y/N] "], left)

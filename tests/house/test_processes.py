@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.any_vendor]
 
 
 def test_a_command_works_on_the_test_database(start_process, django_user_model):

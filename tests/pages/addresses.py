@@ -1,7 +1,7 @@
 """Every address of our pages, who may ask for it, and what that does. A test fails when one is missing here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.admin.utils import quote
@@ -97,9 +97,9 @@ ADDRESSES: dict[str, Address] = {
     "locqueue_bulkoperation_changelist": Address((SEES_BULK,)),
     "locqueue_bulkoperation_change": Address((SEES_BULK,), operation),
     "locqueue_bulkoperation_new": Address(
-        ("locqueue.bulk_task", "locqueue.retry_task"), query="?verb=retry&listing=failed", also_posted=True
+        ("locqueue.bulk_task", "locqueue.retry_task", TASKS), query="?verb=retry&listing=failed", also_posted=True
     ),
-    "locqueue_bulkoperation_stop": Address(("locqueue.bulk_task", "locqueue.retry_task"), operation, True),
+    "locqueue_bulkoperation_stop": Address(("locqueue.bulk_task", "locqueue.retry_task", TASKS), operation, True),
     "locqueue_task_change": Address((TASKS,), task("failed")),
     "locqueue_task_history": Address((TASKS,), task("failed")),
     "locqueue_task_retry": Address(("locqueue.retry_task",), task("failed"), True, CONFIRMED),
@@ -142,6 +142,17 @@ ADDRESSES: dict[str, Address] = {
         }.items()
     },
 }
+
+# Whoever changes something sees the page on which it stands.
+SEEN_WITH = {
+    **dict.fromkeys(("task", "workflow", "failedtask"), TASKS),
+    **{name: f"locqueue.view_{name}" for name in ("queue", "limit", "worker", "schedule")},
+    **{f"accesslog_{name}": f"{LOG}view_{name}" for name in ("accesslog", "location", "providerstate")},
+}
+for name, address in ADDRESSES.items():
+    seen = next((each for page, each in SEEN_WITH.items() if name.startswith(f"locqueue_{page}_")), None)
+    if seen is not None and seen not in address.needs and address.needs != (NOBODY,):
+        ADDRESSES[name] = replace(address, needs=(*address.needs, seen))
 
 
 def names_of(page_class: Any) -> list[str]:

@@ -189,6 +189,10 @@ def test_a_retry_that_comes_too_late_is_recorded_with_a_sentence(after_: Any, se
     [
         (Retry(), "asked to retry after its backoff"),
         (Retry(after=60), "asked to retry in 60 s"),
+        (
+            Retry(after="soon"),  # type: ignore[arg-type]
+            "asked to retry in 'soon', which is no number of seconds: it waits for the longest backoff",
+        ),
         (Snooze(60), "asked to run again in 60 s"),
         (Cancel("not needed"), "not needed"),
         (Cancel(), "cancelled without a reason"),

@@ -10,7 +10,7 @@ from tests.running import row
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("processes", ["1", pytest.param("2", marks=pytest.mark.any_vendor)])
 def test_a_command_stops_a_task_in_another_process_and_nothing_else(run_fast_worker, start_process, ledger, processes):
     result = cancelled_tasks.note_and_compute.enqueue(ledger.path)
     run_fast_worker("--threads", "1", "--processes", processes, wait=False)
@@ -26,6 +26,7 @@ def test_a_command_stops_a_task_in_another_process_and_nothing_else(run_fast_wor
     assert ledger.lines == ["start"]
 
 
+@pytest.mark.any_vendor
 def test_the_command_says_what_it_has_cancelled_and_nothing_else(start_process):
     result = tasks.add.enqueue(1)
     command = start_process("queue_cancel", result.id, "--yes")

@@ -27,6 +27,7 @@ def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, le
     second.wait_for("worker first died while running it")
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):
     """Case A7: one worker with one thread, and more to do than it can."""
     tasks.sleep_at_first.using(priority=10).enqueue(ledger.path, 60)
@@ -39,6 +40,7 @@ def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_me
     assert Task.objects.ready().exists()
 
 
+@pytest.mark.any_vendor
 def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_worker, ledger):
     """A new container has the same host name and pid 1."""
     result = tasks.sleep_at_first.enqueue(ledger.path, 60)
@@ -51,6 +53,7 @@ def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_w
     assert (row(result).worker_ids, row(result).crashes) == ("host:1\nhost:1\n", 1)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
     tasks.note.enqueue(ledger.path)
     store = our_backend().store
@@ -60,6 +63,7 @@ def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, led
     ledger.wait_for("run", timeout=LEASE_AND_SWEEP + SLACK)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
     result = deadly_tasks.kill_own_process.enqueue(ledger.path)
     canaries = [tasks.add.enqueue(number) for number in range(10)]
@@ -79,6 +83,7 @@ def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_wo
     assert TaskAttempt.objects.filter(task_id=int(result.id), outcome="crashed").count() == 3
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("name", ["exit_with", "call_exit", "interrupt", "exit_async"])
 def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     result = getattr(tasks, name).enqueue()
@@ -88,6 +93,7 @@ def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     assert (row(result).state, row(canary).state) == (State.FAILED, State.SUCCESSFUL)
 
 
+@pytest.mark.any_vendor
 def test_a_task_that_is_gone_from_the_code_does_not_end_the_worker(run_fast_worker):
     result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
     Task.objects.filter(pk=int(result.id)).update(task_path="tests.removed.task")

@@ -64,6 +64,7 @@ def test_a_worker_that_wakes_when_another_has_done_its_task_changes_nothing(stal
     assert_the_second_has_done_it(result, first, ledger)
 
 
+@pytest.mark.any_vendor
 def test_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
     """B3, in the other order: its sleep began earlier, and is over before the other's."""
     result, first, _ = stalled
@@ -71,6 +72,7 @@ def test_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
     assert_the_second_has_done_it(result, first, ledger)
 
 
+@pytest.mark.any_vendor
 def test_a_worker_whose_row_is_gone_registers_anew_and_goes_on(run_fast_worker, ledger):
     """B8: a person deletes its row."""
     run_fast_worker("--worker-id", "w").wait_for("started")  # it has read its row by now
@@ -84,6 +86,7 @@ def test_a_worker_whose_row_is_gone_registers_anew_and_goes_on(run_fast_worker, 
 SERVICES = ["locqueue-dispatcher", "locqueue-acker", "locqueue-heartbeat", "locqueue-maintenance"]
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_worker_whose_thread_has_died_leaves_with_1(run_fast_worker, name):
     """B8."""
@@ -93,6 +96,7 @@ def test_a_worker_whose_thread_has_died_leaves_with_1(run_fast_worker, name):
     assert "Leaving, because this stopped" in worker.output
 
 
+@pytest.mark.any_vendor
 def test_a_child_whose_thread_has_died_is_replaced(start_process):
     """B8."""
     supervisor = start_process("runqueue", "--processes", "2", env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
@@ -102,6 +106,7 @@ def test_a_child_whose_thread_has_died_is_replaced(start_process):
     wait_until(lambda: Worker.objects.live(DatabaseNow()).count() == 2 and Worker.objects.count() == 3, supervisor)
 
 
+@pytest.mark.any_vendor
 def test_the_death_of_a_child_is_noticed_and_its_tasks_are_back_within_a_second(start_process, ledger):
     """By the database's clock. The lease of 30 seconds has no part in it."""
     supervisor = start_process("runqueue", "--processes", "2", "--threads", "2")

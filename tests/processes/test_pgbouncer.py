@@ -96,8 +96,9 @@ def test_b7_a_worker_that_is_killed_leaves_its_task_to_another(pooled_worker, le
 
 def test_a_producer_behind_it_enqueues_in_transactions_and_without(start_process, pooler):
     code = (
-        "from django.db import transaction; from tests import tasks\n"
+        "from django.db import connection, transaction; from tests import tasks\n"
         "for number in range(20): tasks.add.enqueue(number)\n"
+        "assert not connection.cursor().execute('SELECT FROM pg_prepared_statements').fetchall(), 'it has prepared'\n"
         "tasks.add.enqueue_many([((number,), {}) for number in range(1500)])\n"
         "with transaction.atomic(): tasks.add.enqueue(1); transaction.set_rollback(True)\n"
         "with transaction.atomic(): tasks.configured.enqueue()\n"

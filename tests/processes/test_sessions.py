@@ -1,4 +1,4 @@
-"""How many sessions of the database a worker holds: a session for each thread and a few of its own, however long it
+"""B6. How many sessions of the database a worker holds: a session for each thread and a few of its own, however long it
 runs and however connections are kept, and none when it is gone."""
 
 import json
@@ -74,6 +74,7 @@ def test_a_worker_holds_a_session_for_each_thread_and_a_few_of_its_own(run_worke
     wait_until(lambda: sessions() <= before)
 
 
+@pytest.mark.parametrize("kept", ["kept for ever", "pooled"], indirect=True)
 def test_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept):
     before = sessions()
     tasks.create_group.enqueue_many([((str(number),), {}) for number in range(20)])

@@ -5,12 +5,11 @@ import signal
 import pytest
 
 from django_locqueue.models import State, Task, Worker
-from django_locqueue.store.serve import Owner
 from tests import chunked_tasks, deadly_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend, row
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True), pytest.mark.any_vendor]
 
 TWO = ("--processes", "2", "--threads", "2", "--worker-id", "many")
 WELL_BEFORE_THE_LEASE = 20  # of 30 seconds, on a busy machine
@@ -62,20 +61,6 @@ def test_a_dead_child_is_noticed_its_tasks_run_again_and_it_is_replaced(supervis
     assert row(result).crashes == 1
     supervisor.wait_for("another starts in 0.1 s")  # each time: its task is charged, the others need not wait
     wait_until(lambda: Worker.objects.filter(stopped_at=None).count() == 2)
-
-
-def test_only_what_ran_in_a_dead_process_is_charged_a_crash():
-    store = our_backend().store
-    dead = store.register_worker("dead:1", lease=30)
-    ran, waited = tasks.add.enqueue(1), tasks.add.enqueue(2)
-    first, _ = store.claim(Owner(dead.pk, dead.name), 2)
-    assert first.id == int(ran.id)
-    store.give_up_worker(dead.pk, begun={first.key}, max_crashes=3)
-    assert [(row(result).state, row(result).crashes, row(result).attempt) for result in (ran, waited)] == [
-        (State.READY, 1, 1),
-        (State.READY, 0, 0),
-    ]
-    assert not store.heartbeat(dead.pk, lease=30)
 
 
 def test_children_leave_when_their_supervisor_was_killed(supervisor):

@@ -14,7 +14,7 @@ AWAY = {
 }
 
 
-@pytest.mark.parametrize("verbosity", ["0", "1"])
+@pytest.mark.parametrize("verbosity", ["0", pytest.param("1", marks=pytest.mark.any_vendor)])
 def test_a_database_that_cannot_be_reached_is_told_with_exit_code_69(run_fast_worker, verbosity):
     worker = run_fast_worker("-v", verbosity, env=AWAY[connection.vendor], wait=False)
     assert worker.wait() == 69
@@ -23,6 +23,7 @@ def test_a_database_that_cannot_be_reached_is_told_with_exit_code_69(run_fast_wo
     assert "Traceback" not in worker.output
 
 
+@pytest.mark.any_vendor
 def test_a_database_that_does_not_come_is_told_when_the_time_is_over(start_process):
     worker = start_process("runqueue", "--wait-for-db", "1", env={**FAST, **AWAY[connection.vendor]})
     assert worker.wait() == 69

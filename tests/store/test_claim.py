@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Store
+from django_locqueue.store.census import Census
 from django_locqueue.store.serve import Mark, Owner
 from tests.store.rows import EMPTY_CALL, NOW, PATH, ago, changed, claim_one, enqueue, later, outcome, put, row
 
@@ -29,6 +30,18 @@ def test_the_limit_is_never_exceeded(store: Store, owner: Owner, limit: int):
         put(queue_name=f"queue {number % 3}", priority=number % 2)
     assert len(store.claim(owner, limit)) == min(limit, 7)
     assert Task.objects.running().count() == min(limit, 7)
+
+
+def test_more_queues_have_tasks_than_a_recursion_takes_by_itself(store: Store):
+    # A thousand steps, on MySQL and MariaDB.
+    for state, key in (("ready", None), ("blocked", "k")):
+        Task.objects.bulk_create(
+            [
+                Task(state=state, limit_key=key, queue_name=f"q{number}", task_path=PATH, args_kwargs={})
+                for number in range(1010)
+            ]
+        )
+    assert len(store.look().heads) == len(store.limited_queues()) == len(Census(store, 1).waiting()) == 1010
 
 
 @pytest.mark.parametrize("state", ["scheduled", "running", "blocked", "successful", "failed", "cancelled"])

@@ -49,6 +49,14 @@ def test_what_ended_is_added_to_its_minute_hour_and_day(store: Store):
     assert sum(row[name] for name in row if name.startswith(("wait_", "failed", "retried", "cancelled"))) == 0
 
 
+def test_the_hour_that_comes_twice_is_one_where_times_have_no_zone(store: Store, settings: Any):
+    settings.USE_TZ, settings.TIME_ZONE = False, "Europe/Berlin"
+    counts = counts_of(2, at=datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp())
+    counts.merge(counts_of(3, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC).timestamp()))
+    store.add_end_counts(counts)
+    assert list(TaskStat.objects.order_by("seconds").values_list("succeeded", "run_seconds")) == [(5, 2.5)] * 3
+
+
 def test_queues_that_differ_in_a_capital_are_counted_apart(store: Store):
     store.add_end_counts(counts_of(queue="mail"))
     store.add_end_counts(counts_of(queue="Mail"))

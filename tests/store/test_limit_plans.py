@@ -3,6 +3,7 @@
 The tables are full when they were analysed while empty, never, or just now.
 """
 
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 
 from django_locqueue.models import Limit, Queue, Task
 from django_locqueue.store import Store, store_for
+from django_locqueue.store.census import Census
 from django_locqueue.store.lines import Line
-from django_locqueue.store.serve import Owner
+from django_locqueue.store.serve import Mark, Owner
 from tests.store.limited import blocked_many
 from tests.store.plans import forget_statistics, plan_of, plans
 from tests.store.rows import NOW, ago, put_many
@@ -135,6 +137,24 @@ def test_those_whose_turn_it_is_are_claimed_by_primary_key(store: Store, explain
     steps = plan.partition("\n")[2]
     for costly in (*SCANS, "locqueue_task_limited", "locqueue_task_running", "locqueue_task_under_limit"):
         assert costly not in f"{steps}\n", plan
+
+
+def test_no_look_and_no_claim_sorts(store: Store):
+    mark = Mark(0, ago(hours=2), 0)
+    verbs = [
+        store.look,
+        lambda: store.claim_from("default", OWNER, 2),
+        lambda: store.claim_from("default", OWNER, 2, floor=0),
+        lambda: store.claim_from("default", OWNER, 2, after=mark),
+        lambda: list(store.find_ready(5, queues=["default"])),
+        lambda: store.count_pending("queue 1", 5),
+        store.limited_queues,
+        lambda: store.lines("queue 1", "", 100),
+        lambda: store.waiting_in(Line("queue 1", "c:shop-1"), 5),
+        lambda: Census(store, 100).waiting(),
+    ]
+    sorting = [plan for verb in verbs for plan in plans(verb) if re.search(r"filesort|TEMP B-TREE|\bSort\b", plan)]
+    assert sorting == []
 
 
 def test_a_pass_over_the_lines_sends_as_many_statements_as_it_claims_for(store: Store):

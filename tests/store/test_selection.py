@@ -151,12 +151,12 @@ class TestText:
         ],
     )
     def test_an_address_says_what_is_meant(self, query: dict[str, str], meant: dict[str, Any]) -> None:
-        assert Selection.from_query(query, listing="failed", now=NOW) == Selection("failed", **meant)
+        assert Selection.from_query(query, listing="failed", now=lambda: NOW) == Selection("failed", **meant)
 
     def test_all_tasks_are_those_of_a_day_unless_something_narrower_is_asked_for(self) -> None:
-        assert Selection.from_query({"listing": "all"}, now=NOW).since == ago(days=1)
+        assert Selection.from_query({"listing": "all"}, now=lambda: NOW).since == ago(days=1)
         for query in ({"last": "all"}, {"q": "send"}, {"workflow": "3"}):
-            assert Selection.from_query({"listing": "all", **query}, now=NOW).since is None
+            assert Selection.from_query({"listing": "all", **query}, now=lambda: NOW).since is None
 
     @pytest.mark.parametrize(
         "query",

@@ -259,6 +259,19 @@ def test_an_end_without_a_run_waits_for_no_caller_who_left_an_item_out(store, ow
     assert not unique_tasks.fetch.enqueue(1, [1, 2]).is_duplicate
 
 
+@pytest.mark.usefixtures("needs_row_locks")
+def test_who_leaves_an_item_out_waits_for_no_other_that_becomes_free(store, owner):
+    unique_tasks.fetch.enqueue(1, [*range(20)])
+    unique_tasks.fetch.enqueue(1, [20])
+    tasks = store.claim(owner, 2)
+    with connection.cursor() as cursor:  # a planner that knows how few there are would rather read all
+        cursor.execute(f"ANALYZE {'' if connection.vendor == 'postgresql' else 'TABLE'} locqueue_uniqueitem")
+    with transaction.atomic():
+        store.free_items(tasks[1].id)
+        in_thread(lambda: _impatiently(lambda: unique_tasks.fetch.enqueue(1, [*range(20)])))
+    assert set(UniqueItem.objects.values_list("task_id", flat=True)) == {tasks[0].id}
+
+
 def _impatiently(verb: Callable[[], Any]) -> None:
     with connection.cursor() as cursor:
         is_postgresql = connection.vendor == "postgresql"

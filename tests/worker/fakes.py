@@ -9,6 +9,7 @@ from django_locqueue.models import FINISHED, State
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.store import Claimed
 from django_locqueue.store.serve import Look
+from django_locqueue.worker.call import Way
 from django_locqueue.worker.execution import Execution
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -133,11 +134,8 @@ class GatedExecutor:
         self.chunked = set()  # paths
         self.unknown = set()
 
-    def knows(self, path):
-        return path not in self.unknown
-
-    def runs_in_chunks(self, path):
-        return path in self.chunked
+    def way_of(self, path):
+        return None if path in self.unknown else Way(in_chunks=path in self.chunked)
 
     def run(self, execution):
         assert self.gate.wait(10)

@@ -115,12 +115,12 @@ def test_a_task_that_was_enqueued_before_its_definition_ran_in_chunks_is_a_chunk
 
 
 def test_a_chunk_whose_definition_cannot_be_had_when_it_is_handed_out_stays_a_chunk(stage, monkeypatch):
-    monkeypatch.setattr(stage.pool.executor, "knows", lambda path: False)
+    monkeypatch.setattr(stage.pool.executor, "way_of", lambda path: None)
     assert values(stage.run(a_chunk(chunked_tasks.answer, ("value", 7)))) == [(1, Kind.SUCCESSFUL, "7")]
 
 
 def test_a_task_whose_definition_cannot_be_had_then_and_runs_in_chunks_goes_back(stage, monkeypatch):
-    monkeypatch.setattr(stage.pool.executor, "knows", lambda path: False)
+    monkeypatch.setattr(stage.pool.executor, "way_of", lambda path: None)
     [ended] = stage.run(a_task(1, chunked_tasks.answer, "value", 7))
     assert ended.outcome.kind is Kind.RELEASED
     monkeypatch.undo()

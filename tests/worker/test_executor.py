@@ -170,8 +170,10 @@ def test_a_damaged_payload_fails_that_task_alone(text):
     assert canary.status == compat.TaskResultStatus.SUCCESSFUL
 
 
-def test_arguments_that_the_function_does_not_take_fail_the_task():
-    result = run_one(tasks.add.enqueue(nonsense=1))
+def test_arguments_that_the_function_does_not_take_any_more_fail_the_task():
+    result = tasks.add.enqueue(1)
+    Task.objects.update(args_kwargs={"args": [], "kwargs": {"nonsense": 1}})
+    result = run_one(result)
     assert result.errors[0].exception_class is TypeError
 
 

@@ -110,7 +110,9 @@ class MemoryErrorOfTheLoop(BaseException):
     pass
 
 
-def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(maintenance, monkeypatch):
+def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(
+    maintenance, monkeypatch, django_capture_on_commit_callbacks
+):
     told = []
     monkeypatch.setattr(maintenance, "announce", told.append)
     heard = []
@@ -120,8 +122,9 @@ def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(maintenance,
     try:
         maintenance._rescue(None)
         assert heard == []
-        for tell in told:
-            tell()
+        with django_capture_on_commit_callbacks(execute=True):
+            for tell in told:
+                tell()
     finally:
         signals.task_rescued.disconnect(dispatch_uid="heard")
     assert heard == [1]
@@ -218,6 +221,16 @@ def test_the_next_beat_shows_that_the_worker_stops(heartbeat):
     assert Worker.objects.get().stopping
 
 
+def test_a_quiet_worker_hears_that_it_shall_stop(heartbeat):
+    heard = []
+    heartbeat.stopping, heartbeat.on_dismissal = True, lambda: heard.append("stop")
+    heartbeat.run_once()
+    assert heartbeat.store.ask_worker_to_stop(heartbeat.row.pk)
+    heartbeat.run_once()
+    heartbeat.run_once()
+    assert heard == ["stop"]
+
+
 def test_a_beat_comes_at_least_three_times_in_a_lease(settings, db):
     settings.LOCQUEUE = {"WORKER": {"LEASE_SECONDS": 3, "HEARTBEAT_SECONDS": 10}}
     store = our_backend().store
@@ -250,7 +263,7 @@ def test_maintenance_makes_due_tasks_ready_and_tells(maintenance):
     assert maintenance.told == ["ready"]
 
 
-def test_maintenance_rescues_the_tasks_of_the_dead_and_tells(maintenance):
+def test_maintenance_rescues_the_tasks_of_the_dead_and_tells(maintenance, django_capture_on_commit_callbacks):
     result = tasks.add.enqueue(1)
     store = our_backend().store
     dead = store.register_worker("dead:1", lease=30)
@@ -263,7 +276,9 @@ def test_maintenance_rescues_the_tasks_of_the_dead_and_tells(maintenance):
 
     signals.task_rescued.connect(receiver)
     try:
-        maintenance.run_once()
+        with django_capture_on_commit_callbacks(execute=True):
+            maintenance.run_once()
+            assert rescued == []
     finally:
         signals.task_rescued.disconnect(receiver)
     assert rescued == [(int(result.id), "dead:1")]

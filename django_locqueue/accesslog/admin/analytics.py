@@ -29,6 +29,7 @@ COMPARE_LABELS = {
     "24h": gettext_lazy("Compare with the day before"),
     "7d": gettext_lazy("Compare with the week before"),
     "30d": gettext_lazy("Compare with the 30 days before"),
+    "90d": gettext_lazy("Compare with the 90 days before"),
 }
 
 
@@ -73,7 +74,7 @@ def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
             "chart": hours_chart(found.hours, found.hours_before, now, links),
             "has_requests": found.totals.everything > 0,
             "rankings": Rankings(request, model_admin, asked, period, links),
-            **data_note(),
+            **data_note(of_counts=True),
             "lq": Strip(request, model_admin.admin_site, "locqueue_accesslog.analytics"),
         },
     )

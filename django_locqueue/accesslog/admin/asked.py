@@ -7,7 +7,12 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-PERIODS = {"24h": (24, _("24 hours")), "7d": (7 * 24, _("7 days")), "30d": (30 * 24, _("30 days"))}
+PERIODS = {
+    "24h": (24, _("24 hours")),
+    "7d": (7 * 24, _("7 days")),
+    "30d": (30 * 24, _("30 days")),
+    "90d": (90 * 24, _("90 days")),
+}
 LONGEST = 200
 
 

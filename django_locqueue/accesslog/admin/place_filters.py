@@ -10,12 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.accesslog.admin.filters import AskedFilter
 from django_locqueue.accesslog.analytics import keys, reading
 from django_locqueue.accesslog.analytics.period import Period
-from django_locqueue.accesslog.analytics.provinces import CHINA_CODE, spellings_of
+from django_locqueue.accesslog.geo.china import CHINA_CODE, CITY_SUFFIXES, spellings_of
 from django_locqueue.accesslog.visible import visible
 
 COUNTRIES_OFFERED = 12
 COUNTED_HOURS = 7 * 24
-CITY_SUFFIXES = ("", "市", "地区", "盟")
 
 
 class CountryFilter(SimpleListFilter):
@@ -81,5 +80,5 @@ def in_province(country: str, name: str) -> Q:
 
 
 def in_city(country: str, name: str) -> Q:
-    suffixes = CITY_SUFFIXES if country == CHINA_CODE and name else ("",)
+    suffixes = ("", *CITY_SUFFIXES) if country == CHINA_CODE and name else ("",)
     return Q(location__city__in=[name + suffix for suffix in suffixes])

@@ -6,11 +6,12 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
-from django.db import router, transaction
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from django_locqueue.accesslog.admin.data_note import data_note
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.permissions import is_read_only
@@ -69,12 +70,12 @@ class ReadOnlyAdmin(PageMixin, ModelAdminBase):
         """Have the hours counted again that change with the deletion of these rows."""
 
     def delete_model(self, request: HttpRequest, obj: Model) -> None:
-        with transaction.atomic(using=router.db_for_write(self.model)):
+        with transaction.atomic(using=primary(self.model).db):
             self.mark_stale([obj])
             super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        with transaction.atomic(using=router.db_for_write(self.model)):
+        with transaction.atomic(using=primary(self.model).db):
             self.mark_stale(queryset)
             super().delete_queryset(request, queryset)
 

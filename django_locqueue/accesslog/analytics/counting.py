@@ -4,10 +4,11 @@ import datetime
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from django.db import router, transaction
+from django.db import transaction
 from django.db.models import Case, CharField, F, Max, Q, QuerySet, Sum, Value, When
 
 from django_locqueue.accesslog.analytics import places, sketch, tally
+from django_locqueue.accesslog.analytics.days import day_of, forget_day
 from django_locqueue.accesslog.analytics.exact import Exact, ExactAddress
 from django_locqueue.accesslog.analytics.histogram import ClassOf
 from django_locqueue.accesslog.analytics.keys import REST
@@ -17,6 +18,7 @@ from django_locqueue.accesslog.analytics.referring import referring_site
 from django_locqueue.accesslog.analytics.tally import Tallies
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.privacy.policy import TRUNCATE
 
 Dimension = HourlyStat.Dimension
@@ -29,7 +31,7 @@ PLACE = ("state", "country_code", "country", "province", "city", "isp", "adcode"
 def count(hour: datetime.datetime) -> list[HourlyStat]:
     """Return the counts of the hour as its log is now; nothing is stored."""
     # Not from a replica: the rows that made the hour stale may not be there yet.
-    log = AccessLog.objects.using(router.db_for_write(AccessLog))
+    log = primary(AccessLog)
     log = log.filter(time__gte=hour, time__lt=hour + HOUR).order_by()
     counted: dict[Dimension, Tallies] = {dimension: Tallies() for dimension in Dimension}
 
@@ -63,7 +65,7 @@ def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection
     Return False, with nothing stored, if the hour is closed; or if another worker has taken one of its marks. Those
     that are left then have the hour counted again.
     """
-    alias = router.db_for_write(HourlyStat)
+    alias = primary(HourlyStat).db
     stats = HourlyStat.objects.using(alias)
     with transaction.atomic(using=alias):
         # First of all, and all of them: whoever counts the hour at the same time waits here, and finds the first gone.
@@ -76,6 +78,7 @@ def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection
         if counted.filter(dimension=Dimension.ALL, closed=True).exists():
             return False
         counted.delete()
+        forget_day(day_of(hour))
         stats.bulk_create(rows, batch_size=1000)
     return True
 

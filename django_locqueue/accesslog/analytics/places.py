@@ -1,16 +1,12 @@
 """Where a request came from, as keys to count it by: the same place has one key, whichever provider named it."""
 
-import re
 from collections.abc import Iterator
 
 from django_locqueue.accesslog.analytics.keys import RESERVED, UNKNOWN, joined
-from django_locqueue.accesslog.analytics.provinces import CHINA_CODE, province_name
-from django_locqueue.accesslog.geo.region import CHINA
+from django_locqueue.accesslog.geo.china import CHINA, CHINA_CODE, city_name, province_name
 from django_locqueue.accesslog.models import HourlyStat, Location
 
 Dimension = HourlyStat.Dimension
-
-_city_suffix = re.compile("(?<=..)(市|地区|盟)$")
 
 
 def keys_of(
@@ -26,7 +22,7 @@ def keys_of(
     else:
         code = code or (CHINA_CODE if country == CHINA else "")
         if code == CHINA_CODE:
-            province, city = province_name(province, adcode), _city_suffix.sub("", city)
+            province, city = province_name(province, adcode), city_name(city)
         yield Dimension.COUNTRY, joined(code, country)
         yield Dimension.PROVINCE, joined(code or country, province)
         yield Dimension.CITY, joined(code or country, province, city)

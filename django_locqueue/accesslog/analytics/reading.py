@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from django.db.models import BigIntegerField, F, Func, Max, QuerySet, Sum, Window
 
 from django_locqueue.accesslog.analytics import keys, sketch
+from django_locqueue.accesslog.analytics.days import Span, rows_in, spans
 from django_locqueue.accesslog.analytics.exact import Exact
 from django_locqueue.accesslog.analytics.histogram import Histogram, merged, percentile
 from django_locqueue.accesslog.analytics.period import Period, hour_of
@@ -124,20 +125,29 @@ def change(now: float | None, before: float | None) -> float | None:
 
 
 def overview(period: Period, now: datetime.datetime, *, bots: bool = False, compare: bool = True) -> Overview:
-    """Return what happened in the period. One query."""
-    rows = list(_counted(Dimension.ALL, Period(period.before.start, period.end) if compare else period))
+    """Return what happened in the period. One query; three if it is a long one."""
+    whole = Period(period.before.start, period.end) if compare else period
+    over = min(period.end, hour_of(now))  # where the hour that is running begins
+    found = spans(whole, cuts=(period.start, over, over - (period.end - period.start)))
+    rows = list(_rows(Dimension.ALL, found))
     own = [row for row in rows if row.hour >= period.start]
+    bars = rows
+    if any(span.of_days for span in found):
+        hourly = _rows(Dimension.ALL, [Span(of_days=False, start=whole.start, end=whole.end)])
+        bars = list(hourly.only("hour", "is_bot", "hits", "errors"))
     return Overview(
         period=period,
         totals=_totals(own, bots=bots),
-        hours=_hours(own, period, bots=bots),
-        hours_before=_hours(rows, period.before, bots=bots) if compare else None,
-        comparison=_comparison(rows, period, now, bots=bots) if compare else None,
+        hours=_hours(bars, period, bots=bots),
+        hours_before=_hours(bars, period.before, bots=bots) if compare else None,
+        comparison=_comparison(rows, period, over, bots=bots) if compare else None,
     )
 
 
 def top(dimension: str, period: Period, *, limit: int = 10, bots: bool = False, within: str = "") -> Table:
-    """Return the keys of a dimension with the most requests, the busiest first. Two queries; three for addresses.
+    """Return the keys of a dimension with the most requests, the busiest first.
+
+    Two queries; one more for addresses, and one more for a long period.
 
     ``within``: only provinces or cities of this country, only cities of this province; the ``key`` of its entry.
     """
@@ -152,7 +162,7 @@ def top(dimension: str, period: Period, *, limit: int = 10, bots: bool = False, 
 
 def series(dimension: str, key: str, period: Period, *, bots: bool = True) -> list[Hour]:
     """Return the hours of one key; all of them, also those without a request. One query."""
-    rows = _counted(dimension, period).filter(key=key)
+    rows = _rows(dimension, [Span(of_days=False, start=period.start, end=period.end)]).filter(key=key)
     return _hours((row for row in rows if row.key == key), period, bots=bots)  # to MySQL, /a and /A are the same
 
 
@@ -182,8 +192,12 @@ class _SumOfSums(Func):
 
 
 def _counted(dimension: str, period: Period, *, bots: bool = True) -> "QuerySet[HourlyStat]":
-    rows = HourlyStat.objects.filter(dimension=dimension, hour__gte=period.start, hour__lt=period.end)
+    rows = _rows(dimension, spans(period))
     return rows if bots else rows.filter(is_bot=False)
+
+
+def _rows(dimension: str, found: Iterable[Span]) -> "QuerySet[HourlyStat]":
+    return HourlyStat.objects.filter(rows_in(dimension, found))
 
 
 def _groups(rows: "QuerySet[HourlyStat]", most: int) -> list[_Group]:
@@ -284,8 +298,9 @@ def _hours(rows: Iterable[HourlyStat], period: Period, *, bots: bool) -> list[Ho
     return [Hour(start, hits[start], errors[start]) for start in period.hours()]
 
 
-def _comparison(rows: Sequence[HourlyStat], period: Period, now: datetime.datetime, *, bots: bool) -> Comparison | None:
-    over = min(period.end, hour_of(now))  # where the hour that is running begins
+def _comparison(
+    rows: Sequence[HourlyStat], period: Period, over: datetime.datetime, *, bots: bool
+) -> Comparison | None:
     if over <= period.start:
         return None
     length = period.end - period.start

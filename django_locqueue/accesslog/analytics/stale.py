@@ -4,12 +4,12 @@ import datetime
 from collections.abc import Iterable
 
 from django.conf import settings
-from django.db import router
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import TruncHour
 
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
+from django_locqueue.accesslog.primary import primary
 
 Dimension = HourlyStat.Dimension
 
@@ -17,12 +17,12 @@ Dimension = HourlyStat.Dimension
 def mark_stale(moments: Iterable[datetime.datetime]) -> None:
     """Have the hours of these moments counted again. One statement, however many moments of an hour there are."""
     hours = sorted({hour_of(moment) for moment in moments})
-    StaleHour.objects.using(router.db_for_write(StaleHour)).bulk_create([StaleHour(hour=hour) for hour in hours])
+    primary(StaleHour).bulk_create([StaleHour(hour=hour) for hour in hours])
 
 
 def mark_visits_from(prefixes: Iterable[str]) -> None:
     """Have the hours counted again in which somebody came from these networks, whose place is another now."""
-    log = AccessLog.objects.using(router.db_for_write(AccessLog)).filter(location__in=list(prefixes))
+    log = primary(AccessLog).filter(location__in=list(prefixes))
     zone = datetime.UTC if settings.USE_TZ else None
     mark_stale(log.order_by().annotate(hour=TruncHour("time", tzinfo=zone)).values_list("hour", flat=True).distinct())
 
@@ -32,7 +32,7 @@ def close_hours(before: datetime.datetime) -> None:
 
     Not of those that are to be counted again: ``countable`` says which rows have to stay for that.
     """
-    stats = HourlyStat.objects.using(router.db_for_write(HourlyStat))
+    stats = primary(HourlyStat)
     is_marked = Exists(StaleHour.objects.filter(hour=OuterRef("hour")))
     stats.filter(~is_marked, dimension=Dimension.ALL, hour__lt=before, closed=False).update(closed=True)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from django.db import OperationalError, router, transaction
+from django.db import OperationalError, transaction
 
 from django_locqueue.accesslog import storage
 from django_locqueue.accesslog.analytics.stale import mark_stale
@@ -13,6 +13,7 @@ from django_locqueue.accesslog.files import bulk_insert
 from django_locqueue.accesslog.files.reader import EXAMPLES, Batch, Reader
 from django_locqueue.accesslog.locating import request_locating
 from django_locqueue.accesslog.models import AccessLog
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.privacy.visitor_keys import visitor_keys
 
 BATCH = 5_000  # lines in a transaction
@@ -52,7 +53,7 @@ def import_lines(lines: Iterable[bytes]) -> Iterator[Imported]:
     A batch is a transaction. Whoever is stopped begins anew: what is stored already is left as it is.
     """
     visitor_keys.load()
-    using = router.db_for_write(AccessLog)
+    using = primary(AccessLog).db
     reader, importer = Reader(using), Importer(using)
     numbered = enumerate(lines, 1)
     # One batch is read while the database stores the one before.

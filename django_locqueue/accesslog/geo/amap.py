@@ -5,8 +5,8 @@ Its rectangle of coordinates is not taken: it is GCJ-02, which is some hundred m
 
 from collections.abc import Mapping
 
+from django_locqueue.accesslog.geo.china import CHINA, CHINA_CODE
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
-from django_locqueue.accesslog.geo.region import CHINA
 from django_locqueue.accesslog.geo.signature import digest, sorted_query
 
 
@@ -17,7 +17,7 @@ class Amap(HttpProvider):
     url = "https://restapi.amap.com/v3/ip"
     params = {"ip": "{ip}", "key": "{key}"}
     fields = {"province": "province", "city": "city", "adcode": "adcode"}
-    constants = {"country_code": "CN", "country": CHINA}
+    constants = {"country_code": CHINA_CODE, "country": CHINA}
     ok = {"status": "1"}
     refusals = {
         "infocode": {
@@ -34,7 +34,7 @@ class Amap(HttpProvider):
         }
     }
     families = frozenset({4})
-    countries = frozenset({"CN"})
+    countries = frozenset({CHINA_CODE})
     time_zone = "Asia/Shanghai"
 
     def signed(self, params: Mapping[str, str], secret: str) -> Mapping[str, str]:

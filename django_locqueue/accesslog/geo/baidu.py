@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from urllib.parse import quote, quote_plus, urlsplit
 
+from django_locqueue.accesslog.geo.china import CHINA, CHINA_CODE
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
-from django_locqueue.accesslog.geo.region import CHINA
 from django_locqueue.accesslog.geo.signature import digest
 
 
@@ -20,7 +20,7 @@ class Baidu(HttpProvider):
         "district": "content.address_detail.district",
         "adcode": "content.address_detail.adcode",
     }
-    constants = {"country_code": "CN", "country": CHINA}
+    constants = {"country_code": CHINA_CODE, "country": CHINA}
     ok = {"status": "0"}
     refusals = {
         "message": {"*loc failed*": "unknown", "*ip illegal*": "unknown"},
@@ -34,7 +34,7 @@ class Baidu(HttpProvider):
         },
     }
     families = frozenset({4})
-    countries = frozenset({"CN"})
+    countries = frozenset({CHINA_CODE})
     interval = 0.4  # a key that nothing was paid for has three calls a second
     time_zone = "Asia/Shanghai"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django_locqueue.accesslog.geo import values
-from django_locqueue.accesslog.geo.region import CHINA, short_city, short_province
+from django_locqueue.accesslog.geo.china import CHINA, CHINA_CODE, city_name, province_name
 from django_locqueue.accesslog.geo.result import GeoResult
 
 AREAS = ("country_code", "country", "province", "city", "district")
@@ -26,9 +26,11 @@ def make_place(provider: str, fields: Mapping[str, Any], constants: Mapping[str,
     for name, constant in constants.items():
         said[name] = said[name] or constant
     if said["country"] == CHINA:
-        said["country_code"] = said["country_code"] or "CN"
-    if said["country_code"] == "CN":
-        said |= {"province": short_province(said["province"]), "city": short_city(said["city"])}
+        said["country_code"] = said["country_code"] or CHINA_CODE
+    if said["country_code"] == CHINA_CODE:
+        if not said["province"].isascii():  # what files say in English is shown so; the counts have one name for both
+            said["province"] = province_name(said["province"])
+        said["city"] = city_name(said["city"])
     return GeoResult(
         provider,
         country_code=said["country_code"],

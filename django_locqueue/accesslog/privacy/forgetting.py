@@ -3,13 +3,14 @@
 import ipaddress
 from typing import Any
 
-from django.db import router, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.client_ip import Trust, client_ip
 from django_locqueue.accesslog.models import AccessLog, VisitorKey
 from django_locqueue.accesslog.prefix import network_prefix
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.privacy.pseudonym import SHARED_V4, SHARED_V6, pseudonym
 
 BATCH = 1000
@@ -31,7 +32,7 @@ def forget(*, user: Any = None, ip: str | None = None) -> int:
 
 
 def rows_of_users(keys: list[Any]) -> "QuerySet[AccessLog]":
-    return _log().filter(user_id__in=keys)
+    return primary(AccessLog).filter(user_id__in=keys)
 
 
 def rows_of_address(ip: str) -> "QuerySet[AccessLog]":
@@ -40,9 +41,11 @@ def rows_of_address(ip: str) -> "QuerySet[AccessLog]":
     if address is None:
         raise ValueError(f"{ip!r:.80} is no IP address. Write one such as 203.0.113.9 or 2001:db8::1.")
     lengths = LENGTHS[ipaddress.ip_address(address).version]
-    keys = VisitorKey.objects.using(router.db_for_write(VisitorKey)).values_list("key", flat=True)
+    keys = primary(VisitorKey).values_list("key", flat=True)
     names = [address, *(pseudonym(address, bytes(key)) for key in keys)]
-    return _log().filter(location_id__in=[network_prefix(address, bits, bits) for bits in lengths], ip__in=names)
+    return primary(AccessLog).filter(
+        location_id__in=[network_prefix(address, bits, bits) for bits in lengths], ip__in=names
+    )
 
 
 def forget_rows(rows: "QuerySet[AccessLog]") -> int:
@@ -61,9 +64,9 @@ def forget_batch(rows: "QuerySet[AccessLog]") -> int:
         return 0
     lonely = [pk for pk, prefix, _ in found if prefix is not None and not is_shared(prefix)]
     with transaction.atomic(using=rows.db):
-        _log().filter(pk__in=[pk for pk, *_ in found]).update(**NOBODY)
+        primary(AccessLog).filter(pk__in=[pk for pk, *_ in found]).update(**NOBODY)
         if lonely:
-            _log().filter(pk__in=lonely).update(location=None)
+            primary(AccessLog).filter(pk__in=lonely).update(location=None)
         mark_stale(moment for *_, moment in found)  # the counts hold addresses, too
     return len(found)
 
@@ -72,7 +75,3 @@ def is_shared(prefix: str) -> bool:
     """Whether a network is so wide that it tells of nobody."""
     network = ipaddress.ip_network(prefix)
     return network.prefixlen <= (SHARED_V4 if network.version == 4 else SHARED_V6)
-
-
-def _log() -> "QuerySet[AccessLog]":
-    return AccessLog.objects.using(router.db_for_write(AccessLog))

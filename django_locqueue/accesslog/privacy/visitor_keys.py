@@ -9,10 +9,10 @@ import logging
 import os
 import time
 
-from django.db import router
 from django.utils import timezone
 
 from django_locqueue.accesslog.conf import access_log
+from django_locqueue.accesslog.primary import primary
 from django_locqueue.accesslog.savepoints import savepoints
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
@@ -67,7 +67,7 @@ def stored_key(today: datetime.date) -> bytes:
     """Return today's key, whichever process made it. Whoever makes it deletes those of the day before yesterday."""
     from django_locqueue.accesslog.models import VisitorKey
 
-    keys = VisitorKey.objects.using(router.db_for_write(VisitorKey))
+    keys = primary(VisitorKey)
     row, is_new = keys.get_or_create(day=today, defaults={"key": os.urandom(KEY_BYTES)})
     if is_new:
         delete_old_keys(today)
@@ -78,7 +78,7 @@ def delete_old_keys(today: datetime.date) -> int:
     """Delete the keys of all days before yesterday; return how many there were."""
     from django_locqueue.accesslog.models import VisitorKey
 
-    old = VisitorKey.objects.using(router.db_for_write(VisitorKey)).filter(day__lt=today - DAY)
+    old = primary(VisitorKey).filter(day__lt=today - DAY)
     return old.delete()[0]
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue import compat
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.until import until
+from django_locqueue.management.times import until
 from django_locqueue.models.task import queue_name_problem
 from django_locqueue.policies import legible
 from django_locqueue.scheduler.call import call_of, task_at

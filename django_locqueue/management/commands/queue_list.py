@@ -8,9 +8,11 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.selecting import add_filter, no_match, selection_of
-from django_locqueue.management.task_facts import WIDE, facts, local, moment_of, state_of
+from django_locqueue.management.task_facts import WIDE, moment_of, state_of
+from django_locqueue.management.times import shown
 from django_locqueue.models import State
 from django_locqueue.models.listing import LISTINGS
+from django_locqueue.observability.task_json import task_json
 from django_locqueue.store import Store
 
 MOST = 10_000
@@ -50,7 +52,9 @@ class Command(QueueCommand):
         has_more = len(found) > options["limit"]
         found = found[: options["limit"]]
         if options["json"]:
-            self.stdout.write(json.dumps({"tasks": [facts(task) for task in found], "more": has_more}))
+            self.stdout.write(
+                json.dumps({"tasks": [task_json(task, task.worker_names) for task in found], "more": has_more})
+            )
             return
         if not found:
             self.stdout.write(no_match(store, selection))
@@ -61,9 +65,9 @@ class Command(QueueCommand):
                 task.name,
                 state_of(task),
                 task.queue_name,
-                local(moment_of(task)),
+                shown(moment_of(task)),
                 f"{task.attempt}/{task.max_attempts}",
-                ": ".join(filter(None, (task.error_class.rpartition(".")[2], facts(task)["message"])))[:80],
+                ": ".join(filter(None, (task.error_class.rpartition(".")[2], task_json(task, ())["message"])))[:80],
             )
             for task in found
         ]

@@ -1,15 +1,14 @@
 """``manage.py queue_pause mail --reason "SMTP is down" --until 30m``: no worker starts a task of the queue."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from django_locqueue import clock
 from django_locqueue.management import person
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.until import until
+from django_locqueue.management.times import shown, until
 from django_locqueue.models import Queue, Task
 from django_locqueue.models.task import queue_name_problem
 from django_locqueue.store import Store
@@ -50,11 +49,6 @@ class Command(QueueCommand):
         running = tasks.running().count()
         self.stdout.write(
             f"Queue {name} is paused"
-            + ("." if end is None else f" until {_local(end)}.")
+            + ("." if end is None else f" until {shown(end)}.")
             + (f" {running} running task{' finishes' if running == 1 else 's finish'}." if running else "")
         )
-
-
-def _local(moment: datetime) -> str:
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
-    return f"{local:%Y-%m-%d %H:%M:%S %Z}".strip()

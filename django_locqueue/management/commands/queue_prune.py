@@ -8,7 +8,6 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.management import table
-from django_locqueue.management.change_command import can_ask
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.observability.stats import capped_counts, capped_text
 from django_locqueue.store import Store
@@ -40,12 +39,9 @@ class Command(QueueCommand):
         if options["dry_run"]:
             self.stdout.write("Nothing was deleted: this was a dry run.")
             return
-        if total and not options["yes"]:
-            if not can_ask():
-                raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
-            if input(f"Delete {some}? [y/N] ").strip().lower() not in ("y", "yes"):
-                self.stdout.write("Nothing was deleted.")
-                return
+        if total and not options["yes"] and not self.is_confirmed(f"Delete {some}"):
+            self.stdout.write("Nothing was deleted.")
+            return
         self._prune(store, kept)
 
     def _retention(self) -> Mapping[str, float | None]:

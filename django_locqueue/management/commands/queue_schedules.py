@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.task_facts import local
+from django_locqueue.management.times import shown
 from django_locqueue.models import Schedule
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
@@ -35,8 +35,8 @@ class Command(QueueCommand):
                 schedule.name,
                 schedule.task_path.rpartition(".")[2],
                 _rule(schedule),
-                local(schedule.next_at) if schedule.enabled else "off",
-                local(schedule.last_at) or "never",
+                shown(schedule.next_at) if schedule.enabled else "off",
+                shown(schedule.last_at) or "never",
                 "removed from code" if schedule.removed_at else schedule.source,
                 schedule.problem,
             )

@@ -55,11 +55,26 @@
       location.reload(); // it has ended: the rest of the page changed too
       return;
     }
-    for (const [name, part] of present) {
-      if (part.dataset.lqVersion !== fresh.get(name).dataset.lqVersion) part.replaceWith(document.importNode(fresh.get(name), true));
-    }
+    const changed = [...present].filter(([name, part]) => part.dataset.lqVersion !== fresh.get(name).dataset.lqVersion);
+    for (const [name, part] of changed) part.replaceWith(document.importNode(fresh.get(name), true));
+    if (changed.some(([name]) => name === "rows")) countTicked();
+  };
+
+  // Admin's own script knows the boxes that were there at first. What it listens for is let go with the rows it was for.
+  let listening = new AbortController();
+  const countTicked = () => {
     const boxes = document.querySelectorAll("tr input.action-select");
-    if (boxes.length && window.Actions) window.Actions(boxes); // admin's own, which counts what is ticked
+    listening.abort();
+    if (!boxes.length || !window.Actions) return;
+    listening = new AbortController();
+    const { signal } = listening;
+    const listen = EventTarget.prototype.addEventListener;
+    EventTarget.prototype.addEventListener = function (kind, does, options) { listen.call(this, kind, does, { ...options, signal }); };
+    try {
+      window.Actions(boxes);
+    } finally {
+      EventTarget.prototype.addEventListener = listen;
+    }
   };
 
   const refresh = async () => {
@@ -109,6 +124,19 @@
   bar.hidden = false;
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   wait();
+})();
+
+// A question is answered once, however often one clicks.
+(() => {
+  "use strict";
+  for (const form of document.querySelectorAll("[data-lq-once]")) {
+    let sent = false;
+    form.addEventListener("submit", (event) => {
+      if (sent) event.preventDefault();
+      sent = true;
+    });
+    addEventListener("pageshow", () => { sent = false; }); // who comes back may send it again
+  }
 })();
 
 // Keys, as the dialog data-lq-keys lists them.

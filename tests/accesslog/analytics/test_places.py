@@ -4,7 +4,7 @@ import pytest
 
 from django_locqueue.accesslog.analytics.keys import label
 from django_locqueue.accesslog.analytics.places import keys_of
-from django_locqueue.accesslog.analytics.provinces import province_name
+from django_locqueue.accesslog.geo.china import province_name
 
 
 def key(dimension, state="located", code="CN", country="中国", province="", city="", isp="", adcode=""):

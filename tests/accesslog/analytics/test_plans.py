@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from django_locqueue.accesslog.analytics.counting import count, store
+from django_locqueue.accesslog.analytics.days import add_up, day_of
 from django_locqueue.accesslog.analytics.period import Period
 from django_locqueue.accesslog.analytics.reading import countries, overview, series, top
 from django_locqueue.accesslog.analytics.stale import mark_visits_from
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.django_db
 
 LOG, STATS = AccessLog._meta.db_table, HourlyStat._meta.db_table
 DAY = Period.last(24, HOUR)
+TEN_DAYS = Period.last(240, HOUR)
 
 
 @pytest.fixture(params=["never analysed", "analysed when full"])
@@ -31,6 +33,7 @@ def filled(request: pytest.FixtureRequest, db: None) -> None:
         for hour in hours
         for dimension in HourlyStat.Dimension
     )
+    add_up(day_of(HOUR - datetime.timedelta(days=3)))
     if request.param == "analysed when full":
         with connection.cursor() as cursor:
             cursor.execute(f"ANALYZE {LOG}")
@@ -66,8 +69,11 @@ def test_the_counts_of_an_hour_are_replaced_by_their_index(filled: None):
         lambda: top("city", DAY, within="CN"),
         lambda: series("ip", "49.1.1.1", DAY),
         lambda: countries(DAY),
+        lambda: overview(TEN_DAYS, HOUR),
+        lambda: top("path", TEN_DAYS),
+        lambda: add_up(day_of(HOUR - datetime.timedelta(days=2))),
     ],
-    ids=["overview", "top", "within", "series", "countries"],
+    ids=["overview", "top", "within", "series", "countries", "overview of days", "top of days", "a day is added up"],
 )
 def test_a_page_reads_its_period_of_the_counts(filled: None, ask: Any):
     assert_no_scan(ask, STATS)

@@ -81,11 +81,11 @@ def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str,
 
 
 @pytest.mark.any_vendor
-def test_at_a_hundred_thousand_requests_no_page_takes_more(admin_client: Client, few: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(LogChangeList, "window", 10_000)
-    monkeypatch.setattr(address_page, "WINDOW", 10_000)
+def test_beside_ten_times_its_window_no_page_takes_more(admin_client: Client, few: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(LogChangeList, "window", 1_000)
+    monkeypatch.setattr(address_page, "WINDOW", 1_000)
     with_few = {page: len(queries_of(admin_client, page)) for page in PAGES}
-    fill(100_000)
+    fill(10_000)
     assert {page: len(queries_of(admin_client, page)) for page in PAGES} == with_few
     assert change_list("?status_class=5").window_is_full
     assert 100 <= change_list("?status_class=5").paginator.count <= 103  # of the newest ten thousand

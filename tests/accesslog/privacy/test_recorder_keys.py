@@ -64,6 +64,7 @@ async def test_one_that_is_sent_on_an_event_loop_does_too(committed, keys, sent)
 
 
 @pytest.mark.processes
+@pytest.mark.any_vendor
 @pytest.mark.django_db(transaction=True)
 def test_all_processes_of_a_server_recognise_a_visitor_and_none_tells_the_address():
     settings = {"TEST_ACCESS_LOG_KEYS": json.dumps({"INTERVAL": 3600, "IP_STORAGE": "hash"})}

@@ -1,4 +1,4 @@
-"""A bound on what a list's statements may take, so that no search holds a web process and a database for minutes."""
+"""A bound on what statements may take, so that no search holds a web process and a database for minutes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,11 +6,17 @@ from typing import Any
 
 from django.db import OperationalError, connections, transaction
 
+# What is read under a limit is read from an index, in its order. Where PostgreSQL expects few rows, it may rather fetch
+# all that there are, and sort them. (Before version 18 what is left of such ways looks so costly that it is compiled.)
+_OFF = ("enable_sort", "enable_bitmapscan", "enable_seqscan", "jit")
+_SETTINGS = {"statement_timeout": "%s", **dict.fromkeys(_OFF, "'off'")}
+# One statement, which may be prepared, as a SET may not.
+SETTINGS = "SELECT " + ", ".join(f"SET_CONFIG('{name}', {value}, true)" for name, value in _SETTINGS.items())
 # SQLSTATE of PostgreSQL, numbers of MySQL and MariaDB.
 TIMED_OUT = ("57014", 3024, 1969)
 
 
-class TooSlow(Exception):
+class TooSlow(OperationalError):
     """A statement took longer than it may."""
 
 
@@ -22,15 +28,15 @@ def statement_limit(alias: str, seconds: float) -> Iterator[None]:
     """
     connection = connections[alias]
     try:
-        if not seconds or connection.vendor == "sqlite":
-            yield
-        elif connection.vendor == "postgresql":
+        if connection.vendor == "postgresql":
             with transaction.atomic(using=alias):
                 with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+                    cursor.execute(SETTINGS, [str(int(seconds * 1000))])
                 yield
-                # The setting goes with the savepoint: the project's transaction, if there is one, has its own again.
+                # The settings go with the savepoint: the project's transaction, if there is one, has its own again.
                 transaction.set_rollback(True, using=alias)
+        elif connection.vendor == "sqlite" or not seconds:
+            yield
         else:
             with connection.execute_wrapper(_limited(connection, seconds)):
                 yield
@@ -46,6 +52,7 @@ def _limited(connection: Any, seconds: float) -> Callable[..., Any]:
     """Return a wrapper that gives each SELECT its bound: a session's would outlive an error."""
 
     def execute(run: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        sql = sql.lstrip()
         if sql.startswith("SELECT "):
             if connection.mysql_is_mariadb:
                 sql = f"SET STATEMENT max_statement_time={seconds:.3f} FOR {sql}"

@@ -1,9 +1,9 @@
-"""One spelling for each province of China. Else a chart has a bar for 北京 and another for 北京市."""
+"""One spelling for each province and city of China. Else a chart has a bar for 北京 and another for 北京市."""
 
 import re
 from collections.abc import Mapping
 
-CHINA_CODE = "CN"
+CHINA_CODE, CHINA = "CN", "中国"
 
 # By the first two digits of their codes (GB/T 2260): the short name, and how databases in Latin letters spell it.
 _SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -49,6 +49,8 @@ _suffix = re.compile(
     r"|\b(uygh?ur|zhuang(zu)?|hui(zu)?|weiwu'?er)?\s*(zizhiqu|autonomous region)"
     r"|\b(province|municipality|city|sheng|shi|sar|special administrative region))$"
 )
+CITY_SUFFIXES = ("市", "地区", "盟")
+_city_suffix = re.compile(f"(?<=..)({'|'.join(CITY_SUFFIXES)})$")
 _separators = re.compile(r"[\s'’-]+")
 
 
@@ -66,6 +68,11 @@ def province_name(name: str, adcode: str = "") -> str:
     """
     by_code = _SPELLINGS.get((adcode or "")[:2])
     return by_code[0] if by_code else _names.get(_plain(name), name)
+
+
+def city_name(name: str) -> str:
+    """Return 杭州 for 杭州市."""
+    return _city_suffix.sub("", name)
 
 
 def spellings_of(short_name: str) -> tuple[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from django_locqueue.admin.statement_limit import TooSlow, statement_limit
+from django_locqueue.statement_limit import TooSlow, statement_limit
 
 SLOW = {"postgresql": "SELECT pg_sleep(10)", "mysql": "SELECT 1 FROM information_schema.schemata WHERE SLEEP(10)"}
 
