@@ -17,11 +17,9 @@ _SECRET_KEY = re.compile(
 _SECRET_WORD = re.compile(r"(?:^|_)(?:pwd|card|cvv|cvc|ssn|auth)(?:_|$)")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^\w]+")
 
-# Texts may be long and chosen by a stranger, so each pattern reads a text once: `*+` gives nothing back, no search begins
-# anew within a word, and the last alternative takes a whole word that turned out to be harmless.
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
-)
+# Texts may be long and chosen by a stranger, so each pattern reads a text once: `*+` gives nothing back, no search
+# begins anew within a word, and the last alternative takes a whole word that turned out to be harmless.
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _WEB_TOKEN = re.compile(r"(?P<secret>eyJ[\w-]{8,}+\.[\w-]*(?:\.[\w-]*)?)|eyJ[\w-]*+")  # JSON's, also one that was cut
 # Of a text that was cut inside the address the closing @ is missing, but not the mark of the cut.
 _URL_PASSWORD = re.compile(r"(?P<before>(?<=[a-z0-9+.-])://[^\s/:@]*:)[^\s/@]+(?P<after>@|…$)", re.IGNORECASE)
