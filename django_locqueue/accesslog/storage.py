@@ -22,6 +22,12 @@ logger = logging.getLogger("django_locqueue.accesslog")
 # What a bad value raises, in Python or in the database. An outage raises OperationalError, and fails the task.
 POISON = (DataError, IntegrityError, ValueError, TypeError, OverflowError)
 
+# What a row has of a hit without a further thought.
+AS_THEY_ARE = (
+    *("method", "host", "path", "action", "route", "status", "duration_ms", "bytes", "user_agent", "referer"),
+    *("streaming", "weight", "query", "visitor", "task_ids"),
+)
+
 
 class NothingStored(Exception):
     """Not one hit of a batch could be stored: less likely all are bad than this worker is older than the table."""
@@ -57,30 +63,15 @@ def to_row(hit: Hit) -> AccessLog:
         ip=hit.ip,
         location_id=hit.ip and network_prefix(hit.ip, access_log.PREFIX_V4, access_log.PREFIX_V6),
         user_id=_user_key(hit.user_id),
-        method=hit.method,
-        host=hit.host,
-        path=hit.path,
-        action=hit.action,
-        route=hit.route,
-        status=hit.status,
-        duration_ms=hit.duration_ms,
-        bytes=hit.bytes,
         is_bot=access_log.BOTS != "same" and (is_bot(hit.user_agent) if hit.is_bot is None else hit.is_bot),
-        user_agent=hit.user_agent,
-        referer=hit.referer,
-        streaming=hit.streaming,
-        weight=hit.weight,
-        query=hit.query,
-        visitor=hit.visitor,
-        task_ids=hit.task_ids,
+        **{name: getattr(hit, name) for name in AS_THEY_ARE},
     )
 
 
 def _insert_all(rows: list[AccessLog], bad: list[str]) -> list[AccessLog]:
-    alias = primary(AccessLog).db
-    table = AccessLog.objects.using(alias)
+    table = primary(AccessLog)
     try:
-        with transaction.atomic(using=alias):
+        with transaction.atomic(using=table.db):
             table.bulk_create(rows, ignore_conflicts=True)
         return rows
     except POISON:
@@ -88,7 +79,7 @@ def _insert_all(rows: list[AccessLog], bad: list[str]) -> list[AccessLog]:
     good = []
     for row in rows:
         try:
-            with transaction.atomic(using=alias):
+            with transaction.atomic(using=table.db):
                 table.bulk_create([row], ignore_conflicts=True)
             good.append(row)
         except POISON as error:

@@ -14,17 +14,33 @@ class Accepted(NamedTuple):
     most: int
 
 
+class Mismatch(NamedTuple):
+    """``problem``: what is missing, superfluous or unknown. ``signature``: without the context."""
+
+    signature: inspect.Signature
+    problem: str
+
+
 def check_arguments(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, takes_context: bool
 ) -> None:
     """Raise TypeError for a call that the function would refuse. The context is not among ``args``."""
+    if found := mismatch(function, args, kwargs, takes_context=takes_context):
+        raise TypeError(f"{function.__name__}{found.signature} cannot be called so: {found.problem}.")
+
+
+def mismatch(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, takes_context: bool
+) -> Mismatch | None:
+    """Return why the function would refuse a call; None if it takes it, or tells nobody what it takes."""
     accepted = _accepted(function, takes_context)
     if accepted is None or (not kwargs and accepted.least <= len(args) <= accepted.most):
-        return
+        return None
     try:
         accepted.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"{function.__name__}{accepted.signature} cannot be called so: {error}.") from None
+        return Mismatch(accepted.signature, str(error))
+    return None
 
 
 @lru_cache(maxsize=1024)

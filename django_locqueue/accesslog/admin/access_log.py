@@ -1,5 +1,6 @@
 """The list of requests, and the page of one."""
 
+import datetime
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -18,13 +20,13 @@ from django_locqueue.accesslog.admin.around import around_request
 from django_locqueue.accesslog.admin.changelist import BehindFilter, LogChangeList
 from django_locqueue.accesslog.admin.columns import AccessLogColumns, allowed_columns
 from django_locqueue.accesslog.admin.export import csv_response
-from django_locqueue.accesslog.admin.not_logged import not_logged
 from django_locqueue.accesslog.admin.place_filters import CountryFilter, OperatorFilter, PlaceFilter
 from django_locqueue.accesslog.admin.read_only import ReadOnlyAdmin
 from django_locqueue.accesslog.admin.search import search, term_of
 from django_locqueue.accesslog.admin.shown import EXPORT
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.checks import MIDDLEWARE
+from django_locqueue.accesslog.losses import lost_since
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.admin.numbers import whole
 from django_locqueue.admin.pages import page
@@ -109,6 +111,7 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         query = request.GET.urlencode()
+        lost = lost_since(timezone.now() - datetime.timedelta(days=1))
         export_url = f"{self.url('export')}?{query}" if request.user.has_perm(EXPORT) else ""
         return super().changelist_view(
             request,
@@ -117,7 +120,10 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
                 "export_url": export_url,
                 "window_text": whole(LogChangeList.window),
                 "is_installed": MIDDLEWARE in settings.MIDDLEWARE,
-                **not_logged(),
+                "dropped": lost.dropped,
+                "dropped_text": whole(lost.dropped),
+                "failed": lost.failed,
+                "failed_text": whole(lost.failed),
                 **(extra_context or {}),
             },
         )

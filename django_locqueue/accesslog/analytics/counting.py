@@ -12,9 +12,8 @@ from django_locqueue.accesslog.analytics.days import day_of, forget_day
 from django_locqueue.accesslog.analytics.exact import Exact, ExactAddress
 from django_locqueue.accesslog.analytics.histogram import ClassOf
 from django_locqueue.accesslog.analytics.keys import REST
-from django_locqueue.accesslog.analytics.origin import origin
 from django_locqueue.accesslog.analytics.period import HOUR
-from django_locqueue.accesslog.analytics.referring import referring_site
+from django_locqueue.accesslog.analytics.referring import origin, referring_site
 from django_locqueue.accesslog.analytics.tally import Tallies
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour

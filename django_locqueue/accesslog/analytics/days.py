@@ -114,12 +114,12 @@ def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
     hours = primary(HourlyStat).filter(dimension=dimension, hour__gte=day, hour__lt=day + DAY)
     tallies = Tallies()
     # Not as objects: a day has a hundred thousand.
-    for key, is_bot, *sums, histogram in hours.values_list(
-        "key", "is_bot", "hits", "errors", "total_ms", "longest_ms", "histogram"
-    ).iterator():
-        tallies[key, is_bot].merge(Tally(*sums, {int(number): count for number, count in histogram.items()}))
+    columns = ("key", "is_bot", "hits", "errors", "total_ms", "longest_ms", "histogram")
+    for key, is_bot, hits, errors, total_ms, longest_ms, histogram in hours.values_list(*columns).iterator():
+        by_class = {int(number): float(count) for number, count in histogram.items()}
+        tallies[key, is_bot].merge(Tally(hits, errors, total_ms, longest_ms, by_class))
     for total in tallies.rows(day, of_days(dimension)):
         if dimension == Dimension.ALL:
-            of_hours = hours.filter(is_bot=total.is_bot).exclude(visitors=None)
-            total.visitors = sketch.united(of_hours.values_list("visitors", flat=True))
+            of_hours = hours.filter(is_bot=total.is_bot).values_list("visitors", flat=True)
+            total.visitors = sketch.united(seen for seen in of_hours if seen)
         yield total

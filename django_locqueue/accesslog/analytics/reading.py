@@ -99,7 +99,7 @@ class Overview:
 class Entry:
     """A line of a table. ``share``: of the requests of the whole table, from 0 to 1.
 
-    ``key``: what ``within`` and ``series`` take; ``label``: as a person reads it, in the present language.
+    ``key``: what ``within`` takes; ``label``: as a person reads it, in the present language.
     ``place``: where an address is; empty for all else.
     """
 
@@ -158,12 +158,6 @@ def top(dimension: str, period: Period, *, limit: int = 10, bots: bool = False, 
     # One more than wanted: what is left over, if it is among them, gets no line.
     groups = _groups(rows, MOST_COUNTRIES if is_country else limit + 1)
     return _table(dimension, rows, groups, limit)
-
-
-def series(dimension: str, key: str, period: Period, *, bots: bool = True) -> list[Hour]:
-    """Return the hours of one key; all of them, also those without a request. One query."""
-    rows = _rows(dimension, [Span(of_days=False, start=period.start, end=period.end)]).filter(key=key)
-    return _hours((row for row in rows if row.key == key), period, bots=bots)  # to MySQL, /a and /A are the same
 
 
 def countries(period: Period) -> list[tuple[str, str]]:

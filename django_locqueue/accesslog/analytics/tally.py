@@ -48,9 +48,6 @@ class Tallies:
     def __getitem__(self, key: tuple[str, bool]) -> Tally:
         return self._tallies.setdefault(key, Tally())
 
-    def __iter__(self) -> Iterator[tuple[str, bool]]:
-        return iter(self._tallies)
-
     def rows(self, hour: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
         """Give the rows to be stored: those of the busiest keys, and what is left over as one key."""
         for (key, is_bot), tally in self._shortened().items():

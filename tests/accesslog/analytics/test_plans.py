@@ -9,7 +9,7 @@ from django.db import connection
 from django_locqueue.accesslog.analytics.counting import count, store
 from django_locqueue.accesslog.analytics.days import add_up, day_of
 from django_locqueue.accesslog.analytics.period import Period
-from django_locqueue.accesslog.analytics.reading import countries, overview, series, top
+from django_locqueue.accesslog.analytics.reading import countries, overview, top
 from django_locqueue.accesslog.analytics.stale import mark_visits_from
 from django_locqueue.accesslog.models import AccessLog, HourlyStat, StaleHour
 from tests.accesslog.analytics.rows import HOUR, log, logged
@@ -67,13 +67,12 @@ def test_the_counts_of_an_hour_are_replaced_by_their_index(filled: None):
         lambda: overview(DAY, HOUR),
         lambda: top("path", DAY),
         lambda: top("city", DAY, within="CN"),
-        lambda: series("ip", "49.1.1.1", DAY),
         lambda: countries(DAY),
         lambda: overview(TEN_DAYS, HOUR),
         lambda: top("path", TEN_DAYS),
         lambda: add_up(day_of(HOUR - datetime.timedelta(days=2))),
     ],
-    ids=["overview", "top", "within", "series", "countries", "overview of days", "top of days", "a day is added up"],
+    ids=["overview", "top", "within", "countries", "overview of days", "top of days", "a day is added up"],
 )
 def test_a_page_reads_its_period_of_the_counts(filled: None, ask: Any):
     assert_no_scan(ask, STATS)
