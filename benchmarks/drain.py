@@ -13,7 +13,9 @@ def readings(run: Run) -> Iterator[Reading]:
     best, count = run.product.best, run.drain_tasks
     yield Reading("drain", "no-op, defaults", "tasks/s", drained(run, noop, run.product.defaults, count // 2))
     yield Reading("drain", "no-op, best configuration", "tasks/s", drained(run, noop, best, count))
-    yield Reading("drain", "one INSERT, best configuration", "tasks/s", drained(run, insert, best, count // 4))
+    yield Reading(
+        "drain", "one INSERT, best configuration", "tasks/s", drained(run, insert, run.product.waiting, count // 4)
+    )
 
 
 def drained(run: Run, definition: Any, configuration: Configuration, count: int) -> float:

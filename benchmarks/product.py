@@ -25,6 +25,7 @@ class Product:
     leave_when_empty: str  # the worker's option
     defaults: Configuration
     best: Configuration
+    waiting: Configuration  # the best for tasks that wait, as for a commit
     has_bulk: bool
     drain_tasks: int  # so that a drain takes some seconds
     new_key: Mapping[str, str]  # by vendor: SQL for the primary key of a copied row; none: the database counts
@@ -40,6 +41,7 @@ LOCQUEUE = Product(
     leave_when_empty="--drain",
     defaults=Configuration(),
     best=Configuration(("--processes", "2", "--threads", "2"), conn_max_age=None),
+    waiting=Configuration(("--processes", "2", "--threads", "16"), conn_max_age=None),
     has_bulk=True,
     drain_tasks=100_000,
     new_key={},
@@ -56,6 +58,7 @@ DJANGO_TASKS_DB = Product(
     defaults=Configuration(),
     # It runs one task at a time; four processes served most on two cores.
     best=Configuration(("--interval", "0.1"), commands=4, conn_max_age=None),
+    waiting=Configuration(("--interval", "0.1"), commands=8, conn_max_age=None),
     has_bulk=False,
     drain_tasks=2_000,
     new_key={"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MEASURES = (
     "enqueue",
     "drain",
+    "limit",
     "latency",
     "backlog",
     "snapshot",
@@ -88,9 +89,21 @@ class Run:
 
 
 def measure_functions() -> dict[str, Callable[[Run], Iterator[Reading]]]:
-    from benchmarks import analytics, backlog, drain, enqueue, idle, latency, log_import, middleware, profile, snapshot
+    from benchmarks import (
+        analytics,
+        backlog,
+        drain,
+        enqueue,
+        idle,
+        latency,
+        limit,
+        log_import,
+        middleware,
+        profile,
+        snapshot,
+    )
 
-    modules = (enqueue, drain, latency, backlog, snapshot, idle, middleware, analytics, log_import, profile)
+    modules = (enqueue, drain, limit, latency, backlog, snapshot, idle, middleware, analytics, log_import, profile)
     return {name: module.readings for name, module in zip(MEASURES, modules, strict=True)}
 
 

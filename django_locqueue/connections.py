@@ -3,7 +3,7 @@
 import os
 import select
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -46,7 +46,7 @@ def close_cut_connections() -> None:
 
     No round trip: a server that has nothing to answer and yet sends something says good-bye.
     """
-    for connection in _opened():
+    for connection in opened_here():
         if connection.connection is not None and connection.vendor != "sqlite" and _is_cut(connection.connection):
             _drop(connection)
 
@@ -64,7 +64,7 @@ def is_pooled(connection: Any) -> bool:
 
 def clean_connections() -> None:
     """Leave no transaction, no setting of the session, and no query log, to the next task on this thread."""
-    for connection in _opened():
+    for connection in opened_here():
         connection.queries_log.clear()
         connection.force_debug_cursor = False
         if connection.connection is None:
@@ -80,11 +80,6 @@ def clean_connections() -> None:
                 forget(connection)
         except Exception:
             close_connections()
-
-
-def _opened() -> Sequence[Any]:
-    opened = opened_here()
-    return connections.all(initialized_only=True) if opened is None else [*opened]
 
 
 def _is_session_changed(connection: Any) -> bool:

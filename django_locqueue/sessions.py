@@ -2,9 +2,10 @@
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from django.db import connections
 from django.db.backends.signals import connection_created
 
 # What a statement that changes its session begins with, or names. What ends with its transaction is left out.
@@ -31,14 +32,15 @@ def watch_this_thread() -> None:
     _thread.opened = []
 
 
-def opened_here() -> list[Any] | None:
-    """Return the connections that this thread has opened, if it is watched: Django's own list takes longer to make."""
-    return getattr(_thread, "opened", None)
+def opened_here() -> Sequence[Any]:
+    """Return this thread's connections. Of a watched one those that it opened: Django's list takes longer to make."""
+    opened: list[Any] | None = getattr(_thread, "opened", None)
+    return connections.all(initialized_only=True) if opened is None else opened.copy()
 
 
 def forget(connection: Any) -> None:
     """Django makes another object for this alias."""
-    if connection in (opened := opened_here() or []):
+    if connection in (opened := getattr(_thread, "opened", [])):
         opened.remove(connection)
 
 
@@ -82,7 +84,7 @@ def changes_session(vendor: str, sql: Any) -> bool:
 
 
 def _note_opened(connection: Any, **kwargs: Any) -> None:
-    if (opened := opened_here()) is None:
+    if (opened := getattr(_thread, "opened", None)) is None:
         return
     if connection not in opened:
         opened.append(connection)

@@ -33,10 +33,10 @@ def runs() -> list[Run]:
     no_server = "" if os.environ.get("TEST_MYSQL_URL") else "set TEST_MYSQL_URL to run it"
     # The longest first, so that --jobs has little to wait for in the end.
     return [
-        Run("PostgreSQL", "postgres"),
-        Run("MySQL or MariaDB", "mysql", skipped=no_server),
-        Run("SQLite", "sqlite"),
         Run("No database", "sqlite", tests="not each_vendor"),
+        Run("PostgreSQL", "postgres"),
+        Run("SQLite", "sqlite"),
+        Run("MySQL or MariaDB", "mysql", skipped=no_server),
     ]
 
 

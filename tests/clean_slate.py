@@ -1,7 +1,8 @@
 """How the database is emptied after a test that commits: rows are deleted where there are any, and that is all.
 
 Django's own way, its command ``flush``, truncates every table and then makes all content types and permissions anew:
-50 to 100 ms, a thousand times in a run. Most tests leave rows in two tables out of twenty.
+50 to 100 ms, a thousand times in a run. Most tests leave rows in two tables out of twenty. It then connects anew, and
+a new session of a server knows no table yet: an eighth of what such tests take.
 """
 
 from functools import cache
@@ -38,6 +39,15 @@ def _fixture_teardown(case: Any) -> None:
         empty(alias)
 
 
+def _should_reload_connections(case: Any) -> bool:
+    """Stand in for the method of this name: only for a connection that has broken."""
+    return any(
+        each.connection is not None and each.errors_occurred and not each.is_usable()
+        for each in connections.all(initialized_only=True)
+    )
+
+
 def use() -> None:
     """Let every test that commits end in this way."""
     TransactionTestCase._fixture_teardown = _fixture_teardown  # type: ignore[attr-defined]
+    TransactionTestCase._should_reload_connections = _should_reload_connections  # type: ignore[attr-defined]

@@ -3,18 +3,17 @@ variable, e.g. ``TEST_LOCQUEUE_WORKER='{"GRACE_SECONDS": 1}'``; so do options of
 
 import json
 import os
-from typing import Any
 
 from tests.settings import *  # noqa: F403
 from tests.settings import DATABASES, TASKS
 
 # The queue alone: a fifth less to import for each process. Workers with tests.settings have all apps and pages.
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django_locqueue", "testproject.shop"]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = []
 ROOT_URLCONF = __name__
 urlpatterns: list[object] = []
 
-LOCQUEUE: dict[str, dict[str, Any]] = {
+LOCQUEUE = {
     "WORKER": {
         "HEARTBEAT_SECONDS": 0.3,
         "LEASE_SECONDS": 1,

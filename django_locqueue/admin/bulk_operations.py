@@ -170,10 +170,10 @@ class BulkOperationAdmin(PlainListAdmin):
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         users = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
         with transaction.atomic(using=users.db):
-            # A form that is sent twice at once: the second waits here, and finds the operation of the first.
+            # A form that is sent twice at once: the second waits here, and finds the operation of the first. (Users who
+            # live in another database than the queue are let go a moment before its commit.)
             users.select_for_update().filter(pk=request.user.pk).first()
-            with get_store().transaction():
-                return self._begin(request, asked, form)
+            return self._begin(request, asked, form)
 
     def _begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         store, data = get_store(), form.cleaned_data
@@ -206,7 +206,9 @@ class BulkOperationAdmin(PlainListAdmin):
                 changed=0,
                 reason=operation.reason,
             )
-            text = asked.change.begun % {"count": asked.found, "number": asked.number_text}
+            is_capped = operation.most < asked.found
+            number = grouped(operation.most) if is_capped else asked.number_text
+            text = asked.change.begun % {"count": min(asked.found, operation.most), "number": number}
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.url("change", operation.pk))
 

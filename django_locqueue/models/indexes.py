@@ -4,33 +4,34 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Lookup, Q
+from django.db.models import Lookup, Q
 
 
-class HasFailed(Lookup):
-    """That a task has failed, in the words of the condition of one index, and of no other.
+class IsOpen(Lookup):
+    """That a task has failed and nobody has dismissed it, in the words of the condition of one index, and of no other.
 
-    Both of these mean no more than ``state = 'failed'``. But asked so, PostgreSQL and SQLite have only that index to
-    choose: by what they believe of a queue's table they may take another whose condition the rows meet, and read all of
-    it for what the right one has at its head. PostgreSQL estimates these as it does the plain words.
+    ``state`` and ``dismissed`` are its sides. Asked so, PostgreSQL and SQLite have only that index to choose: by what
+    they believe of a queue's table they may take another whose condition the rows meet, and read all of it for what the
+    right one has at its head. PostgreSQL estimates these words as it does ``state = 'failed'``, which they mean.
     """
 
     prepare_rhs = False
+    words = "({} <> 'failed') IS NOT TRUE"
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
-        sql, params = compiler.compile(self.lhs)
-        return has_failed_sql(sql, self.rhs, connection.vendor), params
+        (state, params), (dismissed, more) = compiler.compile(self.lhs), compiler.compile(self.rhs)
+        return self.sql(connection.vendor, state, dismissed), (*params, *more)
+
+    @classmethod
+    def sql(cls, vendor: str, state: str = "state", dismissed: str = "dismissed") -> str:
+        """Return the same without parameters. Not by Django: SQLite compares texts, and each version writes others."""
+        if vendor == "mysql":  # which has no partial indexes
+            return f"({state} = 'failed' AND {dismissed} = 0)"
+        return f"({cls.words.format(state)} AND NOT {dismissed})"
 
 
-def has_failed_sql(column: str, words: str, vendor: str) -> str:
-    """Return the same as SQL, without parameters: SQLite does not compare them with the condition of an index."""
-    return f"{column} = 'failed'" if vendor == "mysql" else words.format(column)
-
-
-OPEN = "({} <> 'failed') IS NOT TRUE"
-OF_A_KIND = "({} = 'failed') IS NOT FALSE"
-IS_OPEN = Q(HasFailed(F("state"), OPEN), dismissed=False)
-IS_OPEN_OF_A_KIND = Q(HasFailed(F("state"), OF_A_KIND), dismissed=False)
+class IsOpenOfAKind(IsOpen):
+    words = "({} = 'failed') IS NOT FALSE"
 
 
 class PartialIndex(models.Index):

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import F, Lookup, Q, Value
 from django.db.models.functions import Concat
 
-from django_locqueue.models.indexes import IS_OPEN, IS_OPEN_OF_A_KIND
+from django_locqueue.models.indexes import IsOpen, IsOpenOfAKind
 from django_locqueue.models.task import FINISHED as FINISHED_STATES
 
 READY = ("queue_name", "-priority", "run_after", "id")  # within a queue: as workers take them
@@ -41,12 +41,12 @@ def in_finished_index(rows: Any) -> Any:
 
 def in_open_index(rows: Any) -> Any:
     """Return the failed tasks that nobody has dismissed, to be read from their index."""
-    return rows.filter(IS_OPEN)
+    return rows.filter(IsOpen(F("state"), F("dismissed")))
 
 
 def in_error_index(rows: Any, group: Any) -> Any:
     """Return those of one kind of error, to be read from their index."""
-    return rows.filter(IS_OPEN_OF_A_KIND, error_group_id=group)
+    return rows.filter(IsOpenOfAKind(F("state"), F("dismissed")), error_group_id=group)
 
 
 def with_state(rows: Any, state: str) -> Any:

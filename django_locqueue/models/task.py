@@ -3,13 +3,13 @@
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.models.database import QueueManager
 from django_locqueue.models.fields import JSONTextField, MomentField, NameField
-from django_locqueue.models.indexes import IS_OPEN, IS_OPEN_OF_A_KIND, PartialIndex
+from django_locqueue.models.indexes import IsOpen, IsOpenOfAKind, PartialIndex
 from django_locqueue.policies import legible
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
@@ -261,13 +261,13 @@ class Task(models.Model):
                 # What failed and nobody has dismissed: that may be a few behind a million.
                 name="locqueue_task_open",
                 fields=["-finished_at", "-id"],
-                where=IS_OPEN,
+                where=Q(IsOpen(F("state"), F("dismissed"))),
                 otherwise=["state", "dismissed", "-finished_at", "-id"],
             ),
             PartialIndex(
                 name="locqueue_task_error",
                 fields=["error_group", "-finished_at", "-id"],
-                where=IS_OPEN_OF_A_KIND,
+                where=Q(IsOpenOfAKind(F("state"), F("dismissed"))),
                 otherwise=["error_group", "state", "dismissed", "-finished_at", "-id"],
             ),
             PartialIndex(

@@ -17,16 +17,17 @@ _SECRET_KEY = re.compile(
 _SECRET_WORD = re.compile(r"(?:^|_)(?:pwd|card|cvv|cvc|ssn|auth)(?:_|$)")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^\w]+")
 
-_SECRET_SHAPES = re.compile(
-    r"eyJ[\w-]{8,}\.[\w-]*(?:\.[\w-]*)?"  # a JSON web token, also one that was cut
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    re.DOTALL,
-)
+# Texts may be long and chosen by a stranger, so each pattern reads a text once: `*+` gives nothing back, no search
+# begins anew within a word, and the last alternative takes a whole word that turned out to be harmless.
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_WEB_TOKEN = re.compile(r"(?P<secret>eyJ[\w-]{8,}+\.[\w-]*(?:\.[\w-]*)?)|eyJ[\w-]*+")  # JSON's, also one that was cut
 # Of a text that was cut inside the address the closing @ is missing, but not the mark of the cut.
-_URL_PASSWORD = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<after>@|…$)", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"(?P<before>(?<=[a-z0-9+.-])://[^\s/:@]*:)[^\s/@]+(?P<after>@|…$)", re.IGNORECASE)
+_NAME = r"(?:password|passwd|secret|token|api_?key|authorization)[\w-]*+"
 _ASSIGNMENT = re.compile(
-    r"""(?P<before>\b[\w-]*(?:password|passwd|secret|token|api_?key|authorization)[\w-]*["']?\s*[=:]\s*)"""
-    r"""(?:"[^"\n]*"|'[^'\n]*'|(?:bearer|basic)\s+[^\s,;&)\]}]+|[^\s,;&)\]}"']+)""",
+    rf"""(?P<before>{_NAME}["']?\s*+[=:]\s*+)"""
+    r"""(?:"[^"\n]*"|'[^'\n]*'|(?:bearer|basic)\s+[^\s,;&)\]}]+|[^\s,;&)\]}"']+)"""
+    rf"|{_NAME}",
     re.IGNORECASE,
 )
 
@@ -56,16 +57,13 @@ def mask(value: Any) -> Any:
 
 def mask_text(text: str) -> str:
     """Return free text (an exception's message, a traceback) with what looks like a secret replaced."""
-    text = _mask_shapes(text)
-    return _ASSIGNMENT.sub(lambda match: match["before"] + MASK, text)
+    text = _PRIVATE_KEY.sub(MASK, text)
+    text = _WEB_TOKEN.sub(lambda match: MASK if match["secret"] else match[0], text)
+    text = _URL_PASSWORD.sub(lambda match: match["before"] + MASK + match["after"], text)
+    return _ASSIGNMENT.sub(lambda match: match["before"] + MASK if match["before"] else match[0], text)
 
 
 def is_secret_key(key: str) -> bool:
     """Whether the value under ``key`` is not for everybody who may look at tasks."""
     words = _WORD_BREAK.sub("_", key).lower()
     return bool(_SECRET_KEY.search(words) or _SECRET_WORD.search(words))
-
-
-def _mask_shapes(text: str) -> str:
-    text = _SECRET_SHAPES.sub(MASK, text)
-    return _URL_PASSWORD.sub(lambda match: match["before"] + MASK + match["after"], text)

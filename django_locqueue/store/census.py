@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from django_locqueue import clock
 from django_locqueue.models import Schedule, Task
-from django_locqueue.models.indexes import OPEN, has_failed_sql
+from django_locqueue.models.indexes import IsOpen
 from django_locqueue.store.base import StoreBase
 
 MOST_PRIORITIES = 100  # of a queue, that are looked at for what has waited longest
@@ -146,11 +146,10 @@ class Census:
             for name in names:
                 parts.append(self._capped(f"{condition} AND queue_name = %s", order))
                 params += [name, self.most]
-        is_open = f"{has_failed_sql('state', OPEN, self.store.connection.vendor)} AND NOT dismissed"
         parts += [
             self._capped("state = 'ready'", _READY),
             self._capped("attempt > 1", "ORDER BY id DESC"),
-            self._capped(is_open, "ORDER BY finished_at DESC, id DESC"),
+            self._capped(IsOpen.sql(self.store.connection.vendor), "ORDER BY finished_at DESC, id DESC"),
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled)",
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled AND problem = '' AND next_at < %s)",
         ]

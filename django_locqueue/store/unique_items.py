@@ -24,10 +24,11 @@ class FreeingItems(StoreBase):
         But not what a caller's open transaction holds who has left it out for their sake: an end waits for no caller.
         An item of a task that has ended is kept from nobody, see ``_take_items``, and goes with the task's row.
         """
-        held = sorted(self._items.filter(task_id__in=task_ids).values_list("lock", flat=True))
+        ended = set(task_ids)
+        held = sorted(self._items.filter(task_id__in=ended).values_list("lock", flat=True))
         for start in range(0, len(held), BATCH):
             free = self._locked_items(held[start : start + BATCH], self.skip_locked)
-            self._delete_items([name for name, task_id in free.items() if task_id in task_ids])
+            self._delete_items([name for name, task_id in free.items() if task_id in ended])
 
     def _locked_items(self, locks: Sequence[str], lock: str) -> dict[str, int]:
         """Return which tasks hold the items that are there. ``lock``: how their rows are locked."""

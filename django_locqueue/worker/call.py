@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from django_locqueue import compat
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.definition import TaskDefinition
-from django_locqueue.exceptions import InvalidPayload
 from django_locqueue.hooks import ClaimedTask, Hooks
-from django_locqueue.policies import expiry, payload
+from django_locqueue.policies import expiry
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store import Claimed
@@ -100,13 +99,6 @@ def missed(execution: Execution) -> Outcome | None:
     if execution.start_by is None or time.monotonic() <= execution.start_by:
         return None
     return Outcome(Kind.RELEASED)
-
-
-def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
-    try:
-        return payload.load_call(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidPayload(f"The stored arguments are damaged: {error}") from error
 
 
 def holds_items(claimed: Claimed) -> bool:

@@ -27,7 +27,7 @@ from django_locqueue.result import running_result
 from django_locqueue.service import describe
 from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
-from django_locqueue.worker.call import BoundCall, Plan, Way, expired, holds_items, is_async, load_call, missed
+from django_locqueue.worker.call import BoundCall, Plan, Way, expired, holds_items, is_async, missed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
 from django_locqueue.worker.unknown import UnknownPaths
 
@@ -145,14 +145,16 @@ class Executor:
         claimed = execution.claimed
         try:
             plan = self._plans.get((claimed.task_path, claimed.backend_alias)) or self._plan(claimed)
-            args, kwargs = load_call(claimed.args_kwargs)
         except UnknownTask as error:
             return self._unknown.outcome(self.store, claimed, error)
-        except InvalidPayload as error:
-            return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
         except ImproperlyConfigured:
             logger.exception("#%d could not begin, because the settings of its backend are wrong.", claimed.id)
             return Outcome(Kind.RELEASED, delay=NOT_BEGUN_SECONDS)
+        try:
+            args, kwargs = payload.load_call(claimed.args_kwargs)
+        except (ValueError, TypeError, RecursionError) as error:
+            damaged = InvalidPayload(f"The stored arguments are damaged: {error}")
+            return Outcome(Kind.FAILED, error=ErrorReport.of(damaged), exception=damaged)
         if claimed.terms is not None and (end := self._by_its_terms(execution)) is not None:
             return end
         definition, options = plan.definition, plan.options
@@ -182,7 +184,9 @@ class Executor:
                 reported=self.reported,
             )
             args = [context, *args]
-        return missed(execution) or BoundCall(plan, args, kwargs, hooked)  # hooks may have taken their time
+        if execution.start_by is not None and (late := missed(execution)) is not None:  # by now: hooks take time
+            return late
+        return BoundCall(plan, args, kwargs, hooked)
 
     def _by_its_terms(self, execution: Execution) -> Outcome | None:
         """Return the end of a task that comes too late; None: it may begin, and its items are free."""

@@ -1,9 +1,9 @@
 """Raise an exception in the middle of a call that runs on another thread."""
 
 import ctypes
-import threading
 import time
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 
@@ -29,7 +29,7 @@ class Interruptible:
         value, returned = None, False
         try:
             try:
-                self._idents.append(threading.get_ident())
+                self._idents.append(get_ident())
                 value = work()
                 returned = True
             finally:
@@ -66,7 +66,7 @@ class Interruptible:
         except IndexError:
             while not self._sent:  # the other side is between its two lines
                 time.sleep(0)
-            _set_async_exc(ctypes.c_ulong(threading.get_ident()), None)  # what has not been raised yet never is
+            _set_async_exc(ctypes.c_ulong(get_ident()), None)  # what has not been raised yet never is
 
 
 _set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc

@@ -54,6 +54,7 @@ class TestAsking:
         body = ask(root, most="5").content.decode()
         assert BulkOperation.objects.get().most == 5
         assert "0 of 5+" in body
+        assert "Retrying 5 tasks in the background." in body
         assert re.search(r"At most in all</dt><dd>5<", body)
 
     def test_looking_changes_nothing(self, root: Client, failed: None) -> None:

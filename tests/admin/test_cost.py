@@ -113,6 +113,7 @@ def test_the_task_page_takes_at_most_eight_queries(
         assert len(queries_of(root, task_url(task))) <= 8
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("page", PAGES)
 def test_more_rows_take_no_more_queries(page: str, root: Client, one_of_each: Any, make_task: Any) -> None:
     few = len(queries_of(root, list_url(page)))
@@ -125,11 +126,13 @@ def test_more_rows_take_no_more_queries(page: str, root: Client, one_of_each: An
     assert len(queries_of(root, list_url(page))) == few
 
 
+@pytest.mark.any_vendor
 def test_no_page_asks_for_distinct_values(root: Client, one_of_each: dict[str, Task]) -> None:
     for url in all_urls(one_of_each):
         assert not [sql for sql in queries_of(root, url) if "DISTINCT" in sql.upper()]
 
 
+@pytest.mark.any_vendor
 def test_no_page_counts_without_a_limit(root: Client, one_of_each: dict[str, Task]) -> None:
     for url in all_urls(one_of_each):
         for sql in queries_of(root, url):
@@ -138,6 +141,7 @@ def test_no_page_counts_without_a_limit(root: Client, one_of_each: dict[str, Tas
                 assert sql.count("COUNT(") == len(re.findall(r"LIMIT [$]?\d+", sql)), sql
 
 
+@pytest.mark.any_vendor
 def test_no_list_reads_what_may_be_large(root: Client, one_of_each: dict[str, Task]) -> None:
     for url in all_urls(one_of_each):
         for sql in queries_of(root, url):
@@ -146,6 +150,7 @@ def test_no_list_reads_what_may_be_large(root: Client, one_of_each: dict[str, Ta
             assert not [column for column in WIDE if f'"{column}"' in read], sql
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize(
     "query",
     [
@@ -165,6 +170,7 @@ def test_conditions_that_tell_what_is_hidden_are_refused(query: str, root: Clien
     assert {root.get(list_url(page, query)).status_code for page in lists} == {400}
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("query", ["?_facets=True", "?all=", "?o=1", "?o=-2.3", "?p=999999", "?p=-1", "?p=x", "?e=1"])
 def test_other_parameters_of_admin_cost_nothing(query: str, root: Client, one_of_each: Any) -> None:
     with CaptureQueriesContext(connection) as captured:

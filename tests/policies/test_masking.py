@@ -81,6 +81,12 @@ def test_harmless_text_stays(text: str) -> None:
     assert masking.mask_text(text) == text
 
 
+@pytest.mark.parametrize("word", ["a-", "a.", "eyJ", "token", "-----BEGIN ", "://a"])
+def test_a_text_that_is_made_to_be_read_again_and_again_is_read_once(word: str) -> None:
+    text = word * 30_000  # each began a search of all the rest: for minutes, with Python's lock
+    assert masking.mask_text(text) == text
+
+
 @pytest.mark.parametrize("ensure_ascii", [True, False])
 def test_no_cut_lets_a_secret_through(ensure_ascii: bool) -> None:
     text = json.dumps(CALL, ensure_ascii=ensure_ascii, separators=(",", ":"))

@@ -1,6 +1,7 @@
 """A worker that dies takes no task with it."""
 
 import pytest
+from django.db import connection, transaction
 
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
 from django_locqueue.store.serve import Owner
@@ -25,6 +26,27 @@ def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, le
     assert row(result).worker_ids == "first\nsecond\n"
     assert row(result).crashes == 1
     second.wait_for("worker first died while running it")
+
+
+def test_a_worker_that_is_killed_while_it_writes_an_outcome_leaves_one_outcome(run_fast_worker, ledger):
+    if connection.vendor != "postgresql":
+        pytest.skip("shown by who waits for a row, which PostgreSQL tells")
+    result = tasks.sleep_at_first.enqueue(ledger.path, 0.5)
+    first = run_fast_worker("--threads", "1")
+    ledger.wait_for("start")
+    with transaction.atomic():
+        assert Task.objects.select_for_update().get(pk=result.id).state == State.RUNNING
+        wait_until(a_session_waits)
+        first.kill()
+    run_fast_worker("--threads", "1")
+    wait_until(lambda: row(result).state == State.SUCCESSFUL)
+    assert ledger.lines == ["start"] * row(result).claim_no
+
+
+def a_session_waits():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return cursor.fetchone()[0]
 
 
 @pytest.mark.any_vendor

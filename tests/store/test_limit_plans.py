@@ -4,6 +4,7 @@ The tables are full when they were analysed while empty, never, or just now.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -141,7 +142,7 @@ def test_those_whose_turn_it_is_are_claimed_by_primary_key(store: Store, explain
 
 def test_no_look_and_no_claim_sorts(store: Store):
     mark = Mark(0, ago(hours=2), 0)
-    verbs = [
+    verbs: list[Callable[[], Any]] = [
         store.look,
         lambda: store.claim_from("default", OWNER, 2),
         lambda: store.claim_from("default", OWNER, 2, floor=0),

@@ -36,9 +36,10 @@ class Command(QueueCommand):
         known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
         tasks = Task.objects.using(store.alias).filter(queue_name=name)
         is_known = name in known or tasks.ready().exists()
-        if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
-            raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
-        self.note(store, "pause", target=name, reason=options["reason"])
+        with store.transaction():
+            if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
+                raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
+            self.note(store, "pause", target=name, reason=options["reason"])
         if not is_known:
             self.stderr.write(
                 self.style.WARNING(

@@ -17,7 +17,8 @@ class Command(QueueCommand):
 
     def change(self, store: Store, **options: Any) -> None:
         name = options["name"]
-        if not store.resume(name):
-            raise CommandError(f"Queue {name} is not paused.")
-        self.note(store, "resume", target=name)
+        with store.transaction():
+            if not store.resume(name):
+                raise CommandError(f"Queue {name} is not paused.")
+            self.note(store, "resume", target=name)
         self.stdout.write(f"Queue {name} goes on.")

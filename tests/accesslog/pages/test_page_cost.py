@@ -71,6 +71,7 @@ def many(place: Any) -> None:
             cursor.execute("ANALYZE locqueue_accesslog_accesslog")
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str, few: Any, kept_snapshot: None) -> None:
     with_few = queries_of(admin_client, page)
@@ -86,6 +87,7 @@ def test_beside_ten_times_its_window_no_page_takes_more(
 ) -> None:
     monkeypatch.setattr(LogChangeList, "window", 1_000)
     monkeypatch.setattr(address_page, "WINDOW", 1_000)
+    queries_of(admin_client, LIST)  # what a process asks once
     with_few = {page: len(queries_of(admin_client, page)) for page in PAGES}
     fill(10_000)
     assert {page: len(queries_of(admin_client, page)) for page in PAGES} == with_few
@@ -94,6 +96,7 @@ def test_beside_ten_times_its_window_no_page_takes_more(
     assert change_list("").paginator.is_capped
 
 
+@pytest.mark.any_vendor
 @pytest.mark.parametrize("page", [*PAGES, f"{LIST}?q=/path", f"{LIST}?q=49.65.250.135", f"{LIST}?q=alice&last=7d"])
 def test_no_page_counts_or_lists_the_log_without_a_limit(admin_client: Client, page: str, few: Any) -> None:
     for sql in queries_of(admin_client, page):
