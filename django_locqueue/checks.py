@@ -20,6 +20,7 @@ ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
 SQLITE_OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL"}
 SHORTEST_TOKEN = 16
+MOST_LOG_LINES = 1_000  # they stand in the task's row, and are written once a second
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
 
 
@@ -93,6 +94,14 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
             hint="The default is 100: so many async tasks at once on the event loop of a process. With 0 they run on "
             "threads like all others.",
             id="locqueue.E017",
+        )
+    lines = worker.LOG_LINES
+    if not isinstance(lines, int) or isinstance(lines, bool) or not 0 <= lines <= MOST_LOG_LINES:
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'WORKER', 'LOG_LINES')} must be a whole number from 0 to {MOST_LOG_LINES:,}, "
+            f"got {lines!r}.",
+            hint="The default is 50: so many lines of what a task logs are kept with it. With 0 none are.",
+            id="locqueue.E022",
         )
     beat, lease = worker.HEARTBEAT_SECONDS, worker.LEASE_SECONDS
     if _is_number(beat) and _is_number(lease) and lease <= beat:

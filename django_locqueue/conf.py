@@ -51,6 +51,7 @@ worker = Section(
         "CANCEL_GRACE_SECONDS": 5,  # what a task that takes a context gets to stop by itself before it is interrupted
         "UNKNOWN_TASK_SECONDS": 3600,  # so long a task waits for a worker that knows its definition; then it is failed
         "STOPPED_WORKER_HOURS": 24,  # how long a stopped worker stays listed
+        "LOG_LINES": 50,  # of what a task logs, kept for its page: the last so many; 0: none
         "CODE_VERSION": "",  # of the project, e.g. its commit: the list of workers tells old ones from new
     },
 )

@@ -1,4 +1,4 @@
-"""Arguments, results and metadata as they are: hidden values for those who may see them, large ones as files."""
+"""Arguments, results, metadata and logs as they are: hidden values for those who may see them, large ones as files."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from django_locqueue.models import Task
 from django_locqueue.policies import excerpt, masking
 
 PERMISSION = "locqueue.view_payload"
-COLUMNS = {"arguments": "args_kwargs", "result": "return_value", "metadata": "metadata"}
+COLUMNS = {"arguments": "args_kwargs", "result": "return_value", "metadata": "metadata", "log": "log"}
 ALL_OF_IT = 2**31 - 1
 
 

@@ -29,11 +29,12 @@ from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
+from django_locqueue.models.task import PAYLOAD_COLUMNS
 from django_locqueue.store import get_store
 from django_locqueue.store.selection import Selection
 
 EXPORT = "locqueue.export_data"
-WIDE_COLUMNS = ("args_kwargs", "return_value", "metadata", "worker_ids")
+WIDE_COLUMNS = (*PAYLOAD_COLUMNS, "worker_ids")
 
 
 class ReadOnly:

@@ -1,6 +1,7 @@
 """All tasks, the page of one task, and the addresses where single tasks are changed."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,6 +31,7 @@ from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_worker
+from django_locqueue.admin.task_log import draw_log
 from django_locqueue.admin.timeline import timeline_of
 from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
@@ -55,6 +57,7 @@ PAYLOADS = (
     ("result", gettext_lazy("Result"), draw_payload),
     ("metadata", gettext_lazy("Metadata"), draw_payload),
 )
+LOG = ("log", gettext_lazy("Log"), draw_log)
 ENDED_COLUMNS = (
     "task_column",
     "queue_column",
@@ -195,7 +198,8 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             error_message=legible.line(masking.mask_text(task.error_message)),
             alike=alike(task, site.name),
             timeline=timeline_of(task, attempts),
-            payloads=self.payloads_of(task, is_bare=is_bare),
+            payloads=self.payloads_of(task, PAYLOADS, is_bare=is_bare),
+            task_log=self.payloads_of(task, (LOG,), is_bare=is_bare),
             show_url=self.show_url(request, task),
             progress=progress_bar(task),
             facts=[
@@ -209,12 +213,12 @@ class TaskAdmin(BarePayloads, TaskAdminBase):
             log=log_of(task),
         )
 
-    def payloads_of(self, task: Any, *, is_bare: bool) -> list[Section]:
-        """Return arguments, result and metadata, the latter only if there are any."""
+    def payloads_of(self, task: Any, payloads: Iterable[Any], *, is_bare: bool) -> list[Section]:
+        """Return the sections of some payloads; metadata and log only if there are any."""
         found = []
-        for name, title, draw in PAYLOADS:
+        for name, title, draw in payloads:
             payload = Payload(getattr(task, f"{name}_start"), getattr(task, f"{name}_size"), is_bare)
-            if name != "metadata" or not payload.is_missing:
+            if name not in ("metadata", "log") or not payload.is_missing:
                 url = reverse("admin:locqueue_task_download", args=[task.pk, name], current_app=self.admin_site.name)
                 found.append(Section(name, title, payload, draw(payload), url))
         return found
@@ -270,6 +274,8 @@ def one_task(task_id: int) -> Any:
         result_size=Length("return_value"),
         metadata_start=Left("metadata", WHOLE),
         metadata_size=Length("metadata"),
+        log_start=Left("log", WHOLE),
+        log_size=Length("log"),
         worker_ids_end=Right("worker_ids", 2_000),
     )
     return rows.filter(pk=task_id).first()

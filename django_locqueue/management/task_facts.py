@@ -8,7 +8,6 @@ from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.observability.task_json import iso, task_json
 from django_locqueue.policies import legible, masking, payload
 
-WIDE = ("args_kwargs", "return_value", "metadata")
 LONGEST_VALUE = 20_000  # characters of a traceback
 
 
@@ -37,6 +36,7 @@ def all_facts(task: Task) -> dict[str, Any]:
         "kwargs": masking.mask(call.get("kwargs")),
         "result": masking.mask(task.return_value),
         "metadata": masking.mask(task.metadata),
+        "log": masking.mask(task.log),
         "attempts": [
             {
                 "number": attempt.number,

@@ -15,6 +15,7 @@ from django_locqueue.policies import legible
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
 PATH_LENGTH = 255
 KEY_LENGTH = 255  # of what a task is unique or limited by
+PAYLOAD_COLUMNS = ("args_kwargs", "return_value", "metadata", "log")  # large ones, not to be read where many rows are
 
 
 def queue_name_problem(name: Any) -> str | None:
@@ -164,6 +165,7 @@ class Task(models.Model):
     )  # JSON: what a worker must know of the rare options, see policies/terms
     progress = models.FloatField(_("progress"), null=True, blank=True)  # from 0 to 1
     progress_message = models.CharField(max_length=200, default="", db_default="", blank=True)
+    log = JSONTextField(_("log"), null=True, blank=True)  # the last lines that its runs logged, see policies/task_log
     unknown_since = MomentField(null=True, blank=True)  # when a worker first met it that did not know its definition
     workflow = models.ForeignKey(
         "locqueue.Workflow",

@@ -1,4 +1,4 @@
-"""What a running task says of itself: how far it is, and the metadata that its next try shall find."""
+"""What a running task says of itself: how far it is, the metadata that its next try shall find, and its log."""
 
 import math
 from collections.abc import Mapping
@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
+from django_locqueue.policies.task_log import Line
 
 
 class Report(NamedTuple):
-    """The latest that a task has said; None: nothing of this yet. ``metadata``: JSON text."""
+    """The latest that a task has said; None: nothing of this yet. ``metadata``: JSON text. ``log``: of this run."""
 
     fraction: float | None = None
     message: str | None = None
     metadata: str | None = None
+    log: tuple[Line, ...] | None = None
 
 
 NOTHING = Report()

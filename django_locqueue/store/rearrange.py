@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from django_locqueue import clock
 from django_locqueue.models import WAITING, State, turn
+from django_locqueue.models.task import PAYLOAD_COLUMNS
 from django_locqueue.store.base import repeated
 from django_locqueue.store.control import Controlling
 from django_locqueue.store.recover import MOST_CRASHES, Rescued
@@ -57,7 +58,7 @@ class Rearranging(Controlling):
             lost = self.by_key(ids, State.RUNNING).filter(~Exists(live)).order_by("id")
             # Locked, then looked at again, as `rescue` does it.
             locked = list(self._locked(lost).values_list("pk", flat=True))
-            rows = self._locked(lost.filter(pk__in=locked)).defer("args_kwargs", "return_value", "metadata")
+            rows = self._locked(lost.filter(pk__in=locked)).defer(*PAYLOAD_COLUMNS)
             at = self.now() if now is None else clock.storable(now)
             rescued = [each for each in (self._rescue_one(task, MOST_CRASHES + 1, time, at) for task in rows) if each]
             ended = [each.id for each in rescued if each.state == State.CANCELLED and each.id in members]

@@ -14,7 +14,7 @@ from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
 from django_locqueue.models.attempt import TASK_INDEX
-from django_locqueue.models.task import NAME_LENGTH, TaskQuerySet
+from django_locqueue.models.task import NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
 from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.fingerprint import kind_of
@@ -187,7 +187,7 @@ class Recovering(FreeingItems, Stepping):
             # the row anew but not the worker beside it, and a task that a live worker has just claimed would pass. And
             # locked again, which costs nothing: MariaDB would else show the rows as the transaction first saw them.
             again = self._locked(orphaned.filter(pk__in=locked)) if locked else self.tasks.none()
-            orphans = again.defer("args_kwargs", "return_value", "metadata")
+            orphans = again.defer(*PAYLOAD_COLUMNS)
             at = self.now() if now is None else clock.storable(now)
             rescued, ends = [], []
             for task in orphans:

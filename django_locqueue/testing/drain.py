@@ -23,6 +23,7 @@ from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
+from django_locqueue.worker.log_keeper import kept
 from django_locqueue.worker.telling import tell
 
 MOST_RUNS = 10_000  # without a limit: then something enqueues itself for ever
@@ -92,6 +93,7 @@ class _Drain:
 
         self.scheduler: Scheduler | None = None  # what enqueues the slots that are due; None: nobody
 
+    @kept()
     def run(self, limit: int | None, *, until_empty: bool, travels: ExitStack | None, check: bool) -> list[Run]:
         worker = self.store.register_worker(NAME, lease=LEASE_SECONDS)
         owner = Owner(worker.pk, worker.name)

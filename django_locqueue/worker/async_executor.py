@@ -12,6 +12,7 @@ from django_locqueue.worker import deadline
 from django_locqueue.worker.call import BoundCall, holds_items
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import NOT_BEGUN_SECONDS, Executor
+from django_locqueue.worker.log_keeper import follow
 
 
 class AsyncExecutor:
@@ -53,6 +54,7 @@ class AsyncExecutor:
             call = steps.begin(execution)
         if isinstance(call, Outcome):
             return call
+        follow(execution, steps.reported)
         try:
             value = await deadline.perform(execution, call, self.executor.watch)
         except BaseException as error:

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,8 +17,9 @@ from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
 from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.policies.report import Report
+from django_locqueue.policies.report import NOTHING, Report
 from django_locqueue.policies.retry import sane
+from django_locqueue.policies.task_log import Line
 from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.at_once import at_once
 from django_locqueue.worker.interrupt import Interruptible
@@ -52,6 +54,7 @@ class Execution:
     interruptible: Interruptible | None = None  # the call of a function on a thread
     cancel_grace = 0.0  # seconds that it gets to stop by itself when it is cancelled
     interrupt_at: float | None = None  # set when it is cancelled
+    lines: deque[Line] | None = None  # the last that it has logged
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Execution:
         self.claimed_at = time.monotonic() if claimed_at is None else claimed_at
         self.start_by = start_by  # under a rate: it must not begin later
         self.began = began  # None: it waits for a thread
-        self.report = report  # the latest that it has said of itself
+        self.report = report  # the latest that it has said of itself, but for its log
 
     @property
     def members(self) -> Sequence["Execution"]:
@@ -100,6 +103,13 @@ class Execution:
         if written == State.CANCELLED and outcome is not None and outcome.kind is not Kind.CANCELLED:
             error = Cancel(str(StopReason.CANCELLED))
             self.outcome = Outcome(Kind.CANCELLED, error=ErrorReport.of(error), exception=error, by_request=True)
+
+    @property
+    def said(self) -> Report | None:
+        """The latest that it has said of itself; None: nothing."""
+        if self.lines is None:
+            return self.report
+        return (self.report or NOTHING)._replace(log=tuple(self.lines))
 
     @property
     def due(self) -> float:

@@ -29,6 +29,7 @@ from django_locqueue.store import Claimed
 from django_locqueue.worker import deadline
 from django_locqueue.worker.call import BoundCall, Plan, Way, expired, holds_items, is_async, missed
 from django_locqueue.worker.execution import Execution, StopReason, TaskContext
+from django_locqueue.worker.log_keeper import follow
 from django_locqueue.worker.unknown import UnknownPaths
 
 logger = logging.getLogger("django_locqueue.task")
@@ -40,7 +41,7 @@ class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
     ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled; ``reported``
-    for each word that a task says of its progress. ``owns_connections``: not where they are a test's.
+    for each word that a task says of its progress, and each line of its log. ``owns_connections``: not where they are a test's.
     """
 
     def __init__(
@@ -122,8 +123,8 @@ class Executor:
 
     def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
         """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. The last report comes with it too."""
-        if execution.report is not None:
-            outcome = outcome._replace(report=execution.report)
+        if (said := execution.said) is not None:
+            outcome = outcome._replace(report=said)
         forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
         if forgotten and FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
@@ -201,6 +202,7 @@ class Executor:
         return None
 
     def _call(self, execution: Execution, call: BoundCall) -> Any:
+        follow(execution, self.reported)
         try:
             return deadline.call(execution, call, self.watch)
         finally:
@@ -319,7 +321,7 @@ class Executor:
             result=execution.result,
             claimed_at=execution.claimed_at,
             began=execution.began,
-            report=execution.report,
+            report=execution.said,
         )
         self.end(end, contextvars.Context().run(self.after_error, end, options, error))
         return end

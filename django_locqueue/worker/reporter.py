@@ -38,8 +38,8 @@ class Reporter:
         new = []
         for key in list(self._reported):
             execution = self._reported.pop(key)  # before its report is read: what comes after is put again
-            if execution.report is not None and execution.outcome is None:
-                new.append((key, execution.report, execution))
+            if (said := execution.said) is not None and execution.outcome is None:
+                new.append((key, said, execution))
         if not new:
             return
         try:

@@ -31,6 +31,7 @@ from django_locqueue.worker.executor import Executor
 from django_locqueue.worker.heartbeat import Heartbeat
 from django_locqueue.worker.leaving import wind_down
 from django_locqueue.worker.listener import Listener
+from django_locqueue.worker.log_keeper import kept
 from django_locqueue.worker.maintenance import Maintenance
 from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.pool import Pool
@@ -148,6 +149,7 @@ class Worker:
     def is_forced(self) -> bool:
         return len(self._received) + len(self._stop_requests) > 1
 
+    @kept()
     def run(self) -> int:
         endings.announcing, endings.counting = self.announcer.put_one, self.bookkeeper.put
         try:

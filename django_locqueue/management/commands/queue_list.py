@@ -8,10 +8,11 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.selecting import add_filter, no_match, selection_of
-from django_locqueue.management.task_facts import WIDE, moment_of, state_of
+from django_locqueue.management.task_facts import moment_of, state_of
 from django_locqueue.management.times import shown
 from django_locqueue.models import State
 from django_locqueue.models.listing import LISTINGS
+from django_locqueue.models.task import PAYLOAD_COLUMNS
 from django_locqueue.observability.task_json import task_json
 from django_locqueue.store import Store
 
@@ -47,7 +48,7 @@ class Command(QueueCommand):
         if listing == "all" and state:
             terms.append(f"state={state}")
         selection = selection_of([*terms, *options["filter"]], listing=listing)
-        rows = selection.rows(store.tasks).defer(*WIDE)
+        rows = selection.rows(store.tasks).defer(*PAYLOAD_COLUMNS)
         found = list(rows[: options["limit"] + 1])
         has_more = len(found) > options["limit"]
         found = found[: options["limit"]]
