@@ -149,6 +149,16 @@ def test_the_page_of_a_task_shows_its_metadata_masked(root: Client, make_task: M
     assert "Metadata" not in page(root, task_url(make_task("running")))
 
 
+def test_the_page_of_a_task_shows_what_it_logged_masked_and_by_attempt(root: Client, make_task: Make) -> None:
+    line = {"time": "2026-12-01T00:00:00.000+00:00", "level": "INFO", "logger": "shop", "message": "password=hunter2"}
+    task = make_task("running", log=[{**line, "claim": number, "attempt": number} for number in (1, 2)])
+    body = page(root, task_url(task))
+    assert "INFO  shop  password=" in body
+    assert "<h3>Attempt 2</h3>" in body
+    assert "hunter2" not in body
+    assert "lq-log-title" not in page(root, task_url(make_task("running")))
+
+
 def test_the_page_of_a_task_that_nobody_knows_says_since_when(root: Client, make_task: Make) -> None:
     since = get_store().now() - timedelta(minutes=12)
     task = make_task("scheduled", unknown_since=since)

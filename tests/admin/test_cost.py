@@ -19,7 +19,7 @@ from django_locqueue.observability.stats import capped_counts
 from django_locqueue.statement_limit import TooSlow
 from tests.admin.conftest import PAGES, all_urls, list_url, task_url
 
-WIDE = ("args_kwargs", "return_value", "metadata", "worker_ids", "traceback")
+WIDE = ("args_kwargs", "return_value", "metadata", "log", "worker_ids", "traceback")
 
 LISTS = [
     (PendingTask, "", "locqueue_task_ready"),

@@ -86,7 +86,7 @@ class TestDownload:
         assert SECRET.encode() in response.content
         assert Activity.objects.get().verb == "view_payload"
 
-    @pytest.mark.parametrize("what", ["metadata", "worker_ids"])
+    @pytest.mark.parametrize("what", ["metadata", "log", "worker_ids"])
     def test_what_is_not_there_is_not_found(self, what: str, root: Client, task: Task) -> None:
         assert root.get(task_url(task, what)).status_code == 404
 

@@ -47,6 +47,7 @@ def evil_tasks(evil: str, make_task: Callable[..., Task]) -> dict[str, Task]:
         "unique_key": evil,
         "progress_message": evil,
         "metadata": {evil: evil},
+        "log": [{"claim": n, **dict.fromkeys(("attempt", "time", "level", "logger", "message"), evil)} for n in (1, 2)],
         "workflow_id": Workflow.objects.create(
             name=evil, plan=[[evil, 1], [evil, 2]], steps=2, tasks_total=9, broken=9, failed=9, cancelled=9
         ).pk,

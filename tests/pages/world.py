@@ -37,7 +37,7 @@ IP = "49.65.250.135"
 
 # Fields whose text is not free: read as JSON, or as what it says. World gives them a value that can be.
 EXACT = {
-    "locqueue.Task": {"state", "args_kwargs", "return_value", "metadata", "terms", "unique_key", "unique_lock"},
+    "locqueue.Task": {"state", "args_kwargs", "return_value", "metadata", "log", "terms", "unique_key", "unique_lock"},
     "locqueue.BulkOperation": {"selection", "options", "cursor", "user_id", "verb"},
     "locqueue.Activity": {"selection", "verb"},
     "locqueue.ErrorGroup": {"fingerprint"},
@@ -101,6 +101,7 @@ class World:
             "args_kwargs": {"args": [text, secrets(text)], "kwargs": secrets(text)},
             "return_value": secrets(text),
             "metadata": secrets(text),
+            "log": [{"claim": 1, "attempt": 1, "level": text, "logger": text, "message": f"token={SECRET} {text}"}],
             "progress": 0.5,
         }
         if state == "again":

@@ -51,6 +51,7 @@ RARE = {
     "unique_seconds": None,
     "limit_key": None,
     "terms": None,
+    "log": None,
     "unknown_since": None,
     "progress": None,
     "progress_message": "",

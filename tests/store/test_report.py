@@ -7,11 +7,14 @@ import pytest
 from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.policies.report import Report, with_progress
+from django_locqueue.policies.task_log import Line
 from django_locqueue.store import Store
 from django_locqueue.store.serve import Owner
 from tests.store.rows import changed, outcome, row, running, state
 
-SAID = Report(0.5, "half", '{"page":4}')
+SAID = Report(0.5, "half", '{"page":4}', (Line(1, 0.0, "INFO", "shop", "said"),))
+TIME = "1970-01-01T00:00:00.000+00:00"
+LINE = {"claim": 1, "attempt": 1, "time": TIME, "level": "INFO", "logger": "shop", "message": "said"}
 
 
 def test_what_a_running_task_said_is_in_its_row(store: Store, owner: Owner):
@@ -22,6 +25,7 @@ def test_what_a_running_task_said_is_in_its_row(store: Store, owner: Owner):
         "progress": 0.5,
         "progress_message": "half",
         "metadata": {"page": 4},
+        "log": [LINE],
     }
 
 

@@ -109,6 +109,7 @@ def test_a_worker_shows_the_lines_while_the_task_runs(serving):
 
     wait_until(is_shown)
     assert row(result).state == State.RUNNING
+    logging_tasks.gate.set()
 
 
 def test_tasks_that_run_at_once_on_a_loop_do_not_mix(serving):
