@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from django_locqueue.accesslog.analytics import sketch
 from django_locqueue.accesslog.analytics.period import Period, hour_of
@@ -92,22 +92,30 @@ def days_to_add_up(now: datetime.datetime) -> list[datetime.datetime]:
 
 def add_up(day: datetime.datetime) -> bool:
     """Store the sums of a day; return False, with nothing stored, if one of its hours was counted anew meanwhile."""
-    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY).order_by("pk")
     # A count replaces the hour's rows: their keys tell whether it is the same.
-    before = list(hours.values_list("pk", flat=True))
+    before = list(_hours(day))
     rows = [row for dimension in Dimension for row in _sums(day, dimension)]
     with transaction.atomic(using=primary(HourlyStat).db):
-        # Locked: who counts one of these hours waits, and then takes away what is stored here.
-        if list(hours.select_for_update().values_list("pk", flat=True)) != before:
+        if forget_day(day) != before:
             return False
-        forget_day(day)
         primary(HourlyStat).bulk_create(rows, batch_size=1000)
     return True
 
 
-def forget_day(day: datetime.datetime) -> None:
-    """Take away the sums of a day."""
+def forget_day(day: datetime.datetime) -> list[int]:
+    """Take away the sums of a day; return the keys of its hours' counts.
+
+    First all of these are locked: of who adds the day up and who counts an hour of it, be it the first time, one waits
+    for the other and sees what that has stored.
+    """
+    list(_hours(day).select_for_update())
     primary(HourlyStat).filter(dimension__in=ALL_OF_DAYS, hour=day).delete()
+    return list(_hours(day))  # now: a lock that was waited for may show less
+
+
+def _hours(day: datetime.datetime) -> "QuerySet[HourlyStat, int]":
+    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY)
+    return hours.order_by("pk").values_list("pk", flat=True)
 
 
 def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
