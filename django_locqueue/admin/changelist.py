@@ -198,4 +198,4 @@ class TaskChangeList(ChangeList):
 
     @property
     def is_descending(self) -> bool:
-        return orderings.is_descending(self.selection.ordering)
+        return orderings.is_descending(self.selection.kind.ordering)

@@ -74,7 +74,9 @@ class Selection:
 
     @property
     def ordering(self) -> tuple[str, ...]:
-        return self.kind.ordering
+        """Without a queue that is asked for: MariaDB sorts where a constant stands in an ORDER BY partly DESC."""
+        ordering = self.kind.ordering
+        return ordering[1:] if self.queue and self.kind.indexed_by_queue else ordering
 
     @property
     def scans(self) -> bool:
@@ -106,7 +108,7 @@ class Selection:
             found = orderings.in_error_index(found, self.group)  # in the same order
         else:
             found = kind.rows(found)
-        found = found.order_by(*kind.ordering)
+        found = found.order_by(*self.ordering)
         if self.workflow is not None:
             found = found.filter(workflow_id=self.workflow)
         if self.queue and kind.indexed_by_queue:
