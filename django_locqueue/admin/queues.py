@@ -7,7 +7,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
 from django.utils import timezone
@@ -256,4 +255,4 @@ def _seconds(seconds: float | None) -> str | None:
 
 
 def _running(queue: Queue) -> int:
-    return int(Task.objects.running().filter(queue_name=queue.name).aggregate(count=Count("pk"))["count"])
+    return Task.objects.running().filter(queue_name=queue.name).count()
