@@ -255,4 +255,4 @@ def _seconds(seconds: float | None) -> str | None:
 
 
 def _running(queue: Queue) -> int:
-    return Task.objects.running().filter(queue_name=queue.name).count()
+    return int(Task.objects.running().filter(queue_name=queue.name).count())
