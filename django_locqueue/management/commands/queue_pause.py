@@ -26,7 +26,7 @@ class Command(QueueCommand):
             "--until", type=until, metavar="TIME", help='then it goes on by itself: 30m, 2h, "2026-12-01 08:00"'
         )
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         name, until = options["name"], options["until"]
         if problem := queue_name_problem(name):
             raise CommandError(f"The name of a queue {problem}")

@@ -75,10 +75,9 @@ class Command(QueueCommand):
     def handle(self, *, backend: str | None, **options: Any) -> None:
         if os.environ.get("NO_COLOR"):
             self.style = no_style()
-        self.chosen = backend
         super().handle(backend=backend, **options)
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         self._refuse(options)
         # Without --backend: all that there are.
         self.databases = queue_databases() if self.chosen is None else [store.alias]
