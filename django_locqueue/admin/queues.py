@@ -129,7 +129,7 @@ class QueueAdmin(PlainListAdmin):
         """On average of the last 15 minutes, beside the minutes of the last hour."""
         rate = queue.present.per_minute
         text = number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
-        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
+        url = self.list_url("overview")
         drawn = sparkline(_("Finished per minute, the last hour"), queue.minutes)
         return format_html('<a href="{}?{}">{} {}</a>', url, urlencode({"queue": queue.name}), drawn, text)
 
@@ -149,8 +149,9 @@ class QueueAdmin(PlainListAdmin):
         """Return a number as a link to what it counts."""
         if not count:
             return "0"
-        url = reverse(f"admin:locqueue_{page_name}_changelist", current_app=self.admin_site.name)
-        return format_html('<a href="{}?{}">{}</a>', url, urlencode(conditions), capped_text(count))
+        return format_html(
+            '<a href="{}?{}">{}</a>', self.list_url(page_name), urlencode(conditions), capped_text(count)
+        )
 
     @admin.display(description=gettext_lazy("most waiting"), empty_value="–")
     def limit_column(self, queue: Any) -> str | None:
