@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from django_locqueue import conf
 from django_locqueue.admin.bulk_links import bulk_page
 from django_locqueue.admin.changes import CHANGES
-from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB, others_of
+from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import CAP, capped_text
@@ -173,11 +173,6 @@ class TaskChangeList(ChangeList):
     def export_url(self) -> str | None:
         url: str | None = self.model_admin.export_url(self.request)
         return url and url + self.get_query_string()
-
-    @property
-    def search_others(self) -> list[tuple[str, str]]:
-        """What a search leaves as it is in the address."""
-        return others_of(self, (SEARCH, BEHIND))
 
     @property
     def is_narrowed(self) -> bool:

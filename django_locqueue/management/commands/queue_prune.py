@@ -25,11 +25,7 @@ class Command(QueueCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def handle(self, *, backend: str | None, **options: Any) -> None:
-        self.chosen = backend
-        super().handle(backend=backend, **options)
-
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         retention = self._retention()
         kept = {state: days for state, days in retention.items() if days is not None}
         counts = capped_counts({state: store.outlived(state, days) for state, days in kept.items()}, COUNTED)

@@ -19,7 +19,7 @@ class Command(QueueCommand):
         parser.add_argument("id", type=int, metavar="ID", help="as the log and admin show it")
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         task = store.tasks.filter(pk=options["id"]).first()
         if task is None:
             raise CommandError(f"Task #{options['id']} does not exist. It may have been deleted.")
