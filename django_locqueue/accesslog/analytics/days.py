@@ -85,7 +85,7 @@ def rows_in(dimension: str, found: Iterable[Span]) -> Q:
 def days_to_add_up(now: datetime.datetime) -> list[datetime.datetime]:
     """Return the days that are over and counted, and whose hours nobody has added up; the latest first."""
     hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__lt=day_of(hour_of(now)))
-    counted = {day_of(hour) for hour in hours.values_list("hour", flat=True).distinct().iterator()}
+    counted = {day_of(hour) for hour in hours.values_list("hour", flat=True).distinct()}
     done = primary(HourlyStat).filter(dimension=of_days(Dimension.ALL)).values_list("hour", flat=True)
     return sorted(counted.difference(done), reverse=True)
 
@@ -121,11 +121,12 @@ def _hours(day: datetime.datetime) -> "QuerySet[HourlyStat, int]":
 def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
     hours = primary(HourlyStat).filter(dimension=dimension, hour__gte=day, hour__lt=day + DAY)
     tallies = Tallies()
-    # Not as objects: a day has a hundred thousand.
     columns = ("key", "is_bot", "hits", "errors", "total_ms", "longest_ms", "histogram")
-    for key, is_bot, hits, errors, total_ms, longest_ms, histogram in hours.values_list(*columns).iterator():
-        by_class = {int(number): float(count) for number, count in histogram.items()}
-        tallies[key, is_bot].merge(Tally(hits, errors, total_ms, longest_ms, by_class))
+    # Hour by hour, and not as objects: a day has a hundred thousand. No cursor either, which poolers break.
+    for hour in Period(day, day + DAY).hours():
+        for key, is_bot, hits, errors, total_ms, longest_ms, histogram in hours.filter(hour=hour).values_list(*columns):
+            by_class = {int(number): float(count) for number, count in histogram.items()}
+            tallies[key, is_bot].merge(Tally(hits, errors, total_ms, longest_ms, by_class))
     for total in tallies.rows(day, of_days(dimension)):
         if dimension == Dimension.ALL:
             of_hours = hours.filter(is_bot=total.is_bot).values_list("visitors", flat=True)
