@@ -63,9 +63,11 @@ class BulkOperation(models.Model):
         return f"{self.verb} #{self.pk}"
 
     @property
-    def noted(self) -> dict[str, Any]:
-        """What an activity says of it: which tasks, and what was chosen."""
-        return {**self.selection, **({"options": self.options} if self.options else {})}
+    def noted(self) -> Any:
+        """What an activity says of it: which tasks, and what was chosen; as it is, if that is nothing we know."""
+        if not (self.options and isinstance(self.selection, dict)):
+            return self.selection
+        return {**self.selection, "options": self.options}
 
     @property
     def is_finished(self) -> bool:

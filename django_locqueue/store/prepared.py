@@ -28,6 +28,7 @@ class Preparing:
 
     def run(self, connection: Any, verb: Callable[[], R]) -> R:
         """Return what the verb returns, whose one statement goes over this connection."""
+        connection.close_if_health_check_failed()
         connection.ensure_connection()
         driver = connection.connection
         used = self._used.get(driver, 0)

@@ -42,7 +42,7 @@ def put(state: str = "ready", **columns: Any) -> int:
 def put_many(count: int, state: str = "ready", **columns: Any) -> None:
     """Insert that many rows alike: one, which the database doubles."""
     first, made = put(state, **columns), 1
-    names = ", ".join(connection.ops.quote_name(f.column) for f in Task._meta.concrete_fields if not f.primary_key)
+    names = ", ".join(connection.ops.quote_name(f.attname) for f in Task._meta.concrete_fields if not f.primary_key)
     with connection.cursor() as cursor:
         while made < count:
             cursor.execute(
