@@ -15,7 +15,7 @@ from django_locqueue import clock, compat
 from django_locqueue.conf import did_you_mean, place
 from django_locqueue.definition import TaskDefinition
 from django_locqueue.hooks import check_hooks
-from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
+from django_locqueue.models.task import PATH_LENGTH, queue_name_problem
 from django_locqueue.pending_limit import check_max_pending
 from django_locqueue.policies import chunk, payload, retry
 from django_locqueue.policies.limits import limits_of
@@ -173,10 +173,9 @@ def check_entry(alias: str, params: Mapping[str, Any]) -> Iterable[checks.CheckM
         )
         return
     for name in queues:
-        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+        if problem := queue_name_problem(name):
             yield checks.Error(
-                f"{place('TASKS', alias, 'QUEUES')} must hold names of 1 to {NAME_LENGTH} printable characters, "
-                f"got {name!r}.",
+                f"Each name in {place('TASKS', alias, 'QUEUES')} {problem}",
                 hint="Write [] for any name.",
                 id="locqueue.E015",
             )

@@ -19,9 +19,12 @@ KEY_LENGTH = 255  # of what a task is unique or limited by
 
 def queue_name_problem(name: Any) -> str | None:
     """Return in words why this can be no queue's name; None if it can."""
-    if isinstance(name, str) and 1 <= len(name) <= NAME_LENGTH and name.isprintable():
-        return None
-    return f"must be 1 to {NAME_LENGTH} printable characters, got {name!r}."
+    if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+        return f"must be 1 to {NAME_LENGTH} printable characters, got {name!r}."
+    # `--queue` and the rows of workers write queues as "a,b", "all" and "all,-c".
+    if "," in name or name.startswith("-") or name == "all":
+        return f'must have no comma and no "-" in front, and not be "all": these choose among queues; got {name!r}.'
+    return None
 
 
 def worker_names(worker_ids: str) -> list[str]:

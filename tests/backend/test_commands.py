@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_locqueue import queues
+from django_locqueue import compat, queues
 from django_locqueue.management import person
 from django_locqueue.management.times import until
 from django_locqueue.models import Queue, State, Task
@@ -142,3 +142,10 @@ def test_from_code_too_a_time_that_has_passed_is_refused():
 def test_from_code_too_a_name_that_no_queue_can_have_is_refused(name):
     with pytest.raises(ValueError, match="must be 1 to 128 printable characters"):
         queues.pause(name)
+
+
+@pytest.mark.parametrize("name", ["all", "a,b", "-mail"])
+def test_a_name_that_a_workers_choice_of_queues_would_take_for_more_is_refused(name):
+    for enter in (queues.pause, lambda name: tasks.add.using(queue_name=name)):
+        with pytest.raises((ValueError, compat.InvalidTask), match="these choose among queues"):
+            enter(name)
