@@ -73,7 +73,8 @@ class TaskChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, rows, self.list_per_page)
         if len(self.model_admin.tabs) > 1:
             tabs = [tab for tab in self.model_admin.tabs if tab.counted]
-            self.paginator.besides = {tab.name: tab.counted(Task.objects.all()) for tab in tabs}
+            besides = {tab.name: tab.counted(Task.objects.all()) for tab in tabs}
+            self.paginator.besides = besides | self.model_admin.counted_besides()
         self.result_count = self.paginator.count
         self.multi_page = self.result_count > self.list_per_page
         try:
@@ -127,7 +128,8 @@ class TaskChangeList(ChangeList):
     def tab_links(self) -> list[dict[str, Any]]:
         """The tabs with their addresses and counts, and the pages beside them; none if there is only one."""
         tabs = self.model_admin.tabs
-        further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request)
+        counts = {name: capped_text(count) for name, count in self.paginator.counts.items()}
+        further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request, counts)
         if len(tabs) + len(further) == 1:
             return []
         gone = dict.fromkeys((SEARCH, BEHIND, "state", "due", "last", "since", "until"))

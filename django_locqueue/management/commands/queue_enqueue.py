@@ -45,7 +45,10 @@ class Command(QueueCommand):
                 run_after=run_after,
                 backend=self.chosen,  # None: the task's own
             )
-            result = varied.enqueue(*call["args"], **call["kwargs"])
+            with store.transaction():
+                result = varied.enqueue(*call["args"], **call["kwargs"])
+                if not (getattr(result, "is_dropped", False) or getattr(result, "is_duplicate", False)):
+                    self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
         except InvalidSchedule as error:  # the same is asked of schedules
             subject = repr(options["task"]) if error.field == "task" else f"--{error.field}"
             raise CommandError(f"{subject} {error.message}") from error
@@ -57,7 +60,6 @@ class Command(QueueCommand):
         if getattr(result, "is_duplicate", False):
             self.stdout.write(f"Nothing was added: #{result.id} holds its unique key and does the same.")
             return
-        self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
         self.stdout.write(f"{name} was added to queue {legible.line(varied.queue_name)} as #{result.id}.")
 
 
