@@ -27,9 +27,10 @@ PERIOD_LABELS = (("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("
 # All that the address of a list may name. Everything else is refused: conditions on arguments would tell what masking
 # hides.
 PERIOD = ("last", "since", "until", "due")
-NARROWING = frozenset(
-    {"queue", "task", "worker", "error", "group", "limit", "state", "priority", "by_hand", "workflow", "upper_id", *PERIOD}
-)
+NARROWING = frozenset(PERIOD) | {
+    *("queue", "task", "worker", "error", "group", "limit"),
+    *("state", "priority", "by_hand", "workflow", "upper_id"),
+}
 PARAMETERS = NARROWING | {TAB, BEHIND}
 
 
