@@ -9,7 +9,7 @@ def new_name(value: int) -> int:
 
 
 @task(aliases=["tests.renamed_tasks.old_async_name"])
-async def new_async_name() -> str:
+async def new_async_name(value: int) -> str:
     return "awaited"
 
 
@@ -18,5 +18,5 @@ def was_a_task() -> None:
 
 
 @task(aliases="tests.renamed_tasks.was_a_task")
-def took_its_place() -> str:
+def took_its_place(value: int) -> str:
     return "in its place"

@@ -81,10 +81,7 @@ class ActivityAdmin(PlainListAdmin):
         "reason_column",
         "source_column",
     )
-    LOOKUPS = frozenset({"verb", "last"})
-
-    def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        return lookup in self.LOOKUPS
+    lookups = frozenset({"verb", "last"})
 
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         name = search_term.replace("\x00", "").strip()[:150]
@@ -94,9 +91,6 @@ class ActivityAdmin(PlainListAdmin):
         groups = groups_of(row.selection for row in rows)
         for row in rows:
             row.groups = groups
-
-    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        return bool(request.user.has_perm("locqueue.view_activity"))
 
     @admin.display(description=_("time"))
     def time_column(self, activity: Activity) -> Any:

@@ -4,10 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
 from django.core import signing
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db import router, transaction
+from django.db import IntegrityError
 from django.http import HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.formats import number_format
@@ -168,47 +167,43 @@ class BulkOperationAdmin(PlainListAdmin):
             raise PermissionDenied
 
     def begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
-        users = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
-        with transaction.atomic(using=users.db):
-            # A form that is sent twice at once: the second waits here, and finds the operation of the first. (Users who
-            # live in another database than the queue are let go a moment before its commit.)
-            users.select_for_update().filter(pk=request.user.pk).first()
-            return self._begin(request, asked, form)
-
-    def _begin(self, request: Any, asked: Asked, form: BulkForm) -> Any:
         store, data = get_store(), form.cleaned_data
         verb = asked.change.verb.name
-        operation = store.asked_bulk(verb, asked.asked_at, asked.upper_id)
-        operation = operation or store.unfinished_bulk(verb, asked.selection, form.options)
-        if operation is not None:
-            text = _("This is being done already.")
-        else:
-            operation = store.add_bulk(
-                verb,
-                asked.selection,
-                by=request.user.get_username(),
-                user_id=str(request.user.pk),
-                reason=data["reason"],
-                options=form.options,
-                matched=asked.matched,
-                most=data["most"] or MOST,
-                rate=data["rate"],
-                upper_id=asked.upper_id,
-                asked_at=asked.asked_at,
-                start_at=data["start_at"],
-            )
-            note(
-                request,
-                "bulk_start",
-                target=f"#{operation.pk}",
-                selection=operation.noted,
-                matched=operation.matched,
-                changed=0,
-                reason=operation.reason,
-            )
-            is_capped = operation.most < asked.found
-            number = grouped(operation.most) if is_capped else asked.number_text
-            text = asked.change.begun % {"count": min(asked.found, operation.most), "number": number}
+        sent_before = store.bulk_operations.filter(nonce=asked.nonce)
+        operation = sent_before.first() or store.unfinished_bulk(verb, asked.selection, form.options)
+        text = _("This is being done already.")
+        if operation is None:
+            try:
+                with store.transaction():
+                    operation = store.add_bulk(
+                        verb,
+                        asked.selection,
+                        by=request.user.get_username(),
+                        user_id=str(request.user.pk),
+                        reason=data["reason"],
+                        options=form.options,
+                        matched=asked.matched,
+                        most=data["most"] or MOST,
+                        rate=data["rate"],
+                        upper_id=asked.upper_id,
+                        asked_at=asked.asked_at,
+                        start_at=data["start_at"],
+                        nonce=asked.nonce,
+                    )
+                    note(
+                        request,
+                        "bulk_start",
+                        target=f"#{operation.pk}",
+                        selection=operation.noted,
+                        matched=operation.matched,
+                        changed=0,
+                        reason=operation.reason,
+                    )
+                is_capped = operation.most < asked.found
+                number = grouped(operation.most) if is_capped else asked.number_text
+                text = asked.change.begun % {"count": min(asked.found, operation.most), "number": number}
+            except IntegrityError:  # the form was sent twice at once
+                operation = sent_before.get()
         self.message_user(request, text, messages.SUCCESS)
         return HttpResponseRedirect(self.url("change", operation.pk))
 

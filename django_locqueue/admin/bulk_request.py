@@ -1,7 +1,8 @@
 """The page that asks before all tasks that match are changed: how many, which, why, when and how fast."""
 
+import uuid
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ class Asked:
     upper_id: int
     found: int  # at most COUNTED
     is_cut: bool  # there may be more
+    nonce: uuid.UUID = field(default_factory=uuid.uuid4)
 
     @classmethod
     def of(cls, name: str, query: Any) -> "Asked":
@@ -80,17 +82,18 @@ class Asked:
         return f"{number_format(self.found, force_grouping=True)}{'+' if self.is_cut else ''}"
 
     def signed(self) -> str:
-        times = self.asked_at.isoformat(), self.upper_id
-        return signing.dumps([self.change.name, self.selection.as_json(), *times, self.found, self.is_cut], salt=SALT)
+        bounds = self.asked_at.isoformat(), self.upper_id, self.found, self.is_cut
+        return signing.dumps([str(self.nonce), self.change.name, self.selection.as_json(), *bounds], salt=SALT)
 
     @classmethod
     def from_signed(cls, text: str) -> "Asked":
         """Raises ``signing.BadSignature``, also if it is too old."""
-        name, selection, asked_at, upper_id, found, is_cut = signing.loads(text, salt=SALT, max_age=VALID_SECONDS)
+        loaded = signing.loads(text, salt=SALT, max_age=VALID_SECONDS)
+        nonce, name, selection, asked_at, upper_id, found, is_cut = loaded
         moment = parse_datetime(asked_at)
         if name not in CHANGES or moment is None:  # another version of us signed it
             raise signing.BadSignature
-        return cls(CHANGES[name], Selection.from_json(selection), moment, upper_id, found, is_cut)
+        return cls(CHANGES[name], Selection.from_json(selection), moment, upper_id, found, is_cut, uuid.UUID(nonce))
 
 
 class Preview(NamedTuple):

@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from django_locqueue import conf
 from django_locqueue.admin.bulk_links import bulk_page
 from django_locqueue.admin.changes import CHANGES
-from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB, others_of
+from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB
 from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
 from django_locqueue.observability.stats import CAP, capped_text
@@ -73,7 +73,8 @@ class TaskChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, rows, self.list_per_page)
         if len(self.model_admin.tabs) > 1:
             tabs = [tab for tab in self.model_admin.tabs if tab.counted]
-            self.paginator.besides = {tab.name: tab.counted(Task.objects.all()) for tab in tabs}
+            besides = {tab.name: tab.counted(Task.objects.all()) for tab in tabs}
+            self.paginator.besides = besides | self.model_admin.counted_besides()
         self.result_count = self.paginator.count
         self.multi_page = self.result_count > self.list_per_page
         try:
@@ -127,7 +128,8 @@ class TaskChangeList(ChangeList):
     def tab_links(self) -> list[dict[str, Any]]:
         """The tabs with their addresses and counts, and the pages beside them; none if there is only one."""
         tabs = self.model_admin.tabs
-        further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request)
+        counts = {name: capped_text(count) for name, count in self.paginator.counts.items()}
+        further: list[dict[str, Any]] = self.model_admin.further_tabs(self.request, counts)
         if len(tabs) + len(further) == 1:
             return []
         gone = dict.fromkeys((SEARCH, BEHIND, "state", "due", "last", "since", "until"))
@@ -175,11 +177,6 @@ class TaskChangeList(ChangeList):
         return url and url + self.get_query_string()
 
     @property
-    def search_others(self) -> list[tuple[str, str]]:
-        """What a search leaves as it is in the address."""
-        return others_of(self, (SEARCH, BEHIND))
-
-    @property
     def is_narrowed(self) -> bool:
         return self.has_active_filters or bool(self.query)
 
@@ -198,4 +195,4 @@ class TaskChangeList(ChangeList):
 
     @property
     def is_descending(self) -> bool:
-        return orderings.is_descending(self.selection.ordering)
+        return orderings.is_descending(self.selection.kind.ordering)

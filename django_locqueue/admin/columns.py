@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -58,9 +59,13 @@ class TaskColumns:
         return f"{task.attempt}/{task.max_attempts}"
 
     @admin.display(description=_("worker"))
-    def worker_column(self, task: Any) -> str:
+    def worker_column(self, task: Any) -> Any:
+        """The last one, as a link to all that it has run: its own row may be gone."""
         names = worker_names(task.worker_ids_end)
-        return legible.line(names[-1]) if names else "–"
+        if not names:
+            return "–"
+        url = reverse("admin:locqueue_task_changelist", current_app=self.admin_site.name)
+        return format_html('<a href="{}?{}">{}</a>', url, urlencode({"worker": names[-1]}), legible.line(names[-1]))
 
     @admin.display(description=_("added"))
     def added_column(self, task: Task) -> Any:

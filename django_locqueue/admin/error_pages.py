@@ -56,6 +56,7 @@ def by_error_view(model_admin: Any, request: Any) -> Any:
         request,
         "errors",
         title=_("Failed tasks by error"),
+        count=paginator.count_text,
         rows=rows_of(model_admin, request, list(page.object_list)),
         page=page,
     )
@@ -82,7 +83,9 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
         for path, count in counts.most_common()
     ]
     is_cut = counts.total() > MOST_READ
-    return _response(model_admin, request, "tasks", title=_("Failed tasks by task"), rows=rows, is_cut=is_cut)
+    count = f"{number_format(len(rows), force_grouping=True)}{'+' if is_cut else ''}"
+    title = _("Failed tasks by task")
+    return _response(model_admin, request, "tasks", title=title, count=count, rows=rows, is_cut=is_cut)
 
 
 def rows_of(model_admin: Any, request: Any, groups: list[Any]) -> list[ErrorRow]:
@@ -134,9 +137,9 @@ def _task_name(path: str) -> str:
     return legible.line(registry.present_path(path).rpartition(".")[2])
 
 
-def _response(model_admin: Any, request: Any, name: str, **context: Any) -> Any:
+def _response(model_admin: Any, request: Any, name: str, *, count: str, **context: Any) -> Any:
     tabs = [
         {"label": tab.label, "url": f"../?tab={tab.name}", "is_current": False, "count": ""} for tab in model_admin.tabs
     ]
-    tabs += model_admin.further_tabs(request)
+    tabs += model_admin.further_tabs(request, {name: count})
     return model_admin.respond(request, f"admin/locqueue/failed_by_{name}.html", tabs=tabs, **context)

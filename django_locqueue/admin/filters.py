@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from django_locqueue import registry
-from django_locqueue.models import ErrorGroup, State, Worker
+from django_locqueue.models import ErrorGroup, Limit, State, Worker
 from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import ALL_TIME
@@ -27,9 +27,10 @@ PERIOD_LABELS = (("1h", _("Last hour")), ("24h", _("Last 24 hours")), ("7d", _("
 # All that the address of a list may name. Everything else is refused: conditions on arguments would tell what masking
 # hides.
 PERIOD = ("last", "since", "until", "due")
-NARROWING = frozenset(
-    {"queue", "task", "worker", "error", "group", "state", "priority", "by_hand", "workflow", "upper_id", *PERIOD}
-)
+NARROWING = frozenset(PERIOD) | {
+    *("queue", "task", "worker", "error", "group", "limit"),
+    *("state", "priority", "by_hand", "workflow", "upper_id"),
+}
 PARAMETERS = NARROWING | {TAB, BEHIND}
 
 
@@ -121,6 +122,17 @@ class GroupFilter(Offered):
 
     def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return []
+
+
+class LimitFilter(Offered):
+    """Chosen on the page of limits."""
+
+    title = _("limit")
+    parameter_name = "limit"
+
+    def offered(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        key = request.GET.get("limit", "")[:200]
+        return [(key, Limit.name_of(key))] if key else []
 
 
 class StateFilter(Offered):

@@ -8,7 +8,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -49,14 +51,14 @@ class LimitAdmin(PlainListAdmin):
         waiting = capped_counts({key: line.order_by(*orderings.LIMITED) for key, line in lines.items()})
         for limit in rows:
             limit.running = counts.get(limit.key, 0)
-            limit.waiting_text = capped_text(waiting[limit.key])
+            limit.waiting = waiting[limit.key]
 
     def get_list_display(self, request: Any) -> Any:
         if not may(request, PERMISSION):
             return self.list_display
 
         @admin.display(description="", empty_value="")
-        def button(limit: Any) -> Any:
+        def buttons(limit: Any) -> Any:
             if not _is_paused(limit):
                 return None
             return format_html(
@@ -65,7 +67,7 @@ class LimitAdmin(PlainListAdmin):
                 _("Go on"),
             )
 
-        return (*self.list_display, button)
+        return (*self.list_display, buttons)
 
     @admin.display(description=gettext_lazy("limit"))
     def name_column(self, limit: Limit) -> str:
@@ -77,12 +79,19 @@ class LimitAdmin(PlainListAdmin):
         return ", ".join(filter(None, (at_once, legible.line(limit.rate)))) or "–"
 
     @admin.display(description=gettext_lazy("running"))
-    def running_column(self, limit: Any) -> int:
-        return int(limit.running)
+    def running_column(self, limit: Any) -> Any:
+        return self._number(limit.running, number_format(limit.running, force_grouping=True), limit, "runningtask")
 
     @admin.display(description=gettext_lazy("waiting"))
-    def waiting_column(self, limit: Any) -> str:
-        return str(limit.waiting_text)
+    def waiting_column(self, limit: Any) -> Any:
+        return self._number(limit.waiting, capped_text(limit.waiting), limit, "pendingtask", tab="blocked")
+
+    def _number(self, count: int, text: str, limit: Limit, page_name: str, **conditions: str) -> Any:
+        """Return a number as a link to what it counts, unless the address would show what its name hides."""
+        if not count or not limit.key.endswith(str(limit)):
+            return text
+        query = urlencode({**conditions, "limit": limit.key})
+        return format_html('<a href="{}?{}">{}</a>', self.list_url(page_name), query, text)
 
     @admin.display(description=gettext_lazy("next start"))
     def next_column(self, limit: Any) -> Any:

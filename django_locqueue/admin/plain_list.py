@@ -44,13 +44,14 @@ class PlainListAdmin(ReadOnly, PageMixin, ModelAdminBase):
     list_display_links = None
     list_max_show_all = 0
     list_per_page = 20
+    lookups: frozenset[str] = frozenset()  # what the address may name
     paginator = CappedPaginator
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        return False
+        return lookup in self.lookups
 
     def get_changelist(self, request: Any, **kwargs: Any) -> type[PlainChangeList]:
         return PlainChangeList

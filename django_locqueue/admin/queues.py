@@ -7,7 +7,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count
 from django.http import Http404, HttpResponseRedirect
 from django.urls import re_path, reverse
 from django.utils import timezone
@@ -130,7 +129,7 @@ class QueueAdmin(PlainListAdmin):
         """On average of the last 15 minutes, beside the minutes of the last hour."""
         rate = queue.present.per_minute
         text = number_format(rate, 1 if 0 < rate < 10 else 0, force_grouping=True)
-        url = reverse("admin:locqueue_overview_changelist", current_app=self.admin_site.name)
+        url = self.list_url("overview")
         drawn = sparkline(_("Finished per minute, the last hour"), queue.minutes)
         return format_html('<a href="{}?{}">{} {}</a>', url, urlencode({"queue": queue.name}), drawn, text)
 
@@ -150,8 +149,9 @@ class QueueAdmin(PlainListAdmin):
         """Return a number as a link to what it counts."""
         if not count:
             return "0"
-        url = reverse(f"admin:locqueue_{page_name}_changelist", current_app=self.admin_site.name)
-        return format_html('<a href="{}?{}">{}</a>', url, urlencode(conditions), capped_text(count))
+        return format_html(
+            '<a href="{}?{}">{}</a>', self.list_url(page_name), urlencode(conditions), capped_text(count)
+        )
 
     @admin.display(description=gettext_lazy("most waiting"), empty_value="–")
     def limit_column(self, queue: Any) -> str | None:
@@ -256,4 +256,4 @@ def _seconds(seconds: float | None) -> str | None:
 
 
 def _running(queue: Queue) -> int:
-    return int(Task.objects.running().filter(queue_name=queue.name).aggregate(count=Count("pk"))["count"])
+    return int(Task.objects.running().filter(queue_name=queue.name).count())

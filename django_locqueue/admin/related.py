@@ -17,7 +17,7 @@ from django_locqueue.admin.facts import Fact, metadata_of
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.models import State, Task, orderings
 from django_locqueue.observability.stats import capped_counts, capped_text
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 from django_locqueue.policies.outcome import class_path
 from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.verbs import COPY_OF
@@ -101,7 +101,7 @@ def log_of(task: Any) -> list[tuple[Any, str, str]]:
         (
             moments.time_tag(entry.action_time),
             legible.line(entry.user.get_username()),
-            legible.line(entry.get_change_message()),
+            legible.line(masking.mask_text(entry.get_change_message())),
         )
         for entry in entries.order_by("-action_time")[:LOG_SHOWN]
     ]

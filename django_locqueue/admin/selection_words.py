@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from django_locqueue.admin import moments
-from django_locqueue.models import ErrorGroup, State
+from django_locqueue.models import ErrorGroup, Limit, State
 from django_locqueue.policies import legible, masking
 from django_locqueue.store.selection import Selection
 
@@ -47,6 +47,7 @@ def words_of(selection: Selection, groups: Mapping[str, ErrorGroup] | None = Non
         (_("worker is %(value)s"), selection.worker),
         (_("error is %(value)s"), selection.error.rpartition(".")[2]),
         (_("error is %(value)s"), _group(selection.group, groups)),
+        (_("limit is %(value)s"), Limit.name_of(selection.limit)),
         (_("state is %(value)s"), State(selection.state).label if selection.state else ""),
         (_("priority is %(value)s"), PRIORITY_WORDS.get(selection.priority, "")),
         (_("found by %(value)s"), selection.search),

@@ -1,5 +1,6 @@
 """What the lists of tasks have in common: read-only, in the order of an index, with the changes a person may make."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -100,9 +101,18 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
             query.pop(SEARCH)  # which leads to the task itself
         return Selection.from_query(query, listing=self.current_tab(request).listing, now=get_store().now)
 
-    def further_tabs(self, request: Any) -> list[dict[str, Any]]:
-        """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``."""
+    def counted_besides(self) -> dict[str, Any]:
+        """Return what is counted for the pages beside the tabs, by their names, in the order of an index."""
+        return {}
+
+    def further_tabs(self, request: Any, counts: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the pages beside the tabs: ``label``, ``url``, ``count``, ``is_current``. ``counts``: by name."""
         return []
+
+    def pause_url(self, request: Any) -> str:
+        """Return where a queue is paused; empty where that is not offered to the person."""
+        is_offered = self.opts.model_name == "pendingtask" and permissions.may(request, "locqueue.pause_queue")
+        return self.list_url("queue") if is_offered else ""
 
     def footer(self) -> Any:
         """Return what stands below the list."""
@@ -222,6 +232,7 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
                 "title": self.opts.verbose_name_plural,
                 "introduction": self.introduction,
                 "enqueue_url": self.enqueue_url(request),
+                "pause_url": self.pause_url(request),
                 "top_line": self.top_line,
                 "footer": self.footer,
                 "empty_note": partial(self.empty_note, self.current_tab(request)),

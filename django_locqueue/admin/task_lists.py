@@ -1,5 +1,6 @@
 """The lists of tasks: what waits, runs, failed, and was tried again."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from django_locqueue.admin.filters import (
     DueFilter,
     ErrorFilter,
     GroupFilter,
+    LimitFilter,
     PeriodFilter,
     PriorityFilter,
     QueueFilter,
@@ -75,7 +77,7 @@ class PendingTaskAdmin(TaskAdminBase):
         ),
     )
     row_changes = ("run", "stop", "cancel")
-    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, PriorityFilter, DueFilter, PeriodFilter)
+    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, PriorityFilter, LimitFilter, DueFilter, PeriodFilter)
     list_display = (
         "task_column",
         "queue_column",
@@ -103,7 +105,7 @@ class RunningTaskAdmin(TaskAdminBase):
         ),
     )
     row_changes = ("cancel", "put_back")
-    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter)
+    list_filter: ClassVar[Any] = (QueueFilter, TaskFilter, LimitFilter)
     list_display = (
         "task_column",
         "queue_column",
@@ -169,14 +171,17 @@ class FailedTaskAdmin(TaskAdminBase):
     def tasks_view(self, request: Any) -> Any:
         return by_task_view(self, request)
 
-    def further_tabs(self, request: Any) -> list[dict[str, Any]]:
+    def counted_besides(self) -> dict[str, Any]:
+        return {"errors": ErrorGroup.objects.order_by("-last_seen")}
+
+    def further_tabs(self, request: Any, counts: Mapping[str, str]) -> list[dict[str, Any]]:
         pages = (("errors", _("By error")), ("tasks", _("By task")))
         return [
             {
                 "label": label,
                 "url": reverse(f"admin:locqueue_failedtask_{name}", current_app=self.admin_site.name),
                 "is_current": request.path.endswith(f"/{name}/"),
-                "count": "",
+                "count": counts.get(name, ""),
             }
             for name, label in pages
         ]

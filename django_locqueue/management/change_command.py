@@ -54,7 +54,7 @@ class ChangeCommand(QueueCommand):
         """Return the options of the verb."""
         return {}
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         if bool(options["ids"]) == bool(options["filter"]):
             do = self.words[0].lower()
             raise CommandError(f"Say what to {do}: ids, or --filter KEY=VALUE … (one of the two).")

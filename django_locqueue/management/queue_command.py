@@ -1,4 +1,4 @@
-"""What the commands that change the queue have in common."""
+"""What the commands that look at the queue or change it have in common."""
 
 import logging
 import sys
@@ -13,6 +13,8 @@ from django_locqueue.store import Store, get_store
 
 
 class QueueCommand(BaseCommand):
+    chosen: str | None  # the entry of TASKS that --backend names
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--backend", metavar="ALIAS", help="the entry of TASKS whose database is meant")
 
@@ -20,9 +22,10 @@ class QueueCommand(BaseCommand):
         ours = conf.our_backends()
         if backend is not None and backend not in ours:
             raise CommandError(f"TASKS has no backend {backend!r} of ours{conf.did_you_mean(backend, ours)}")
+        self.chosen = backend
         # A project that listens to all loggers, to report errors for instance, hears of it all the same.
         with nullcontext() if logging.getLogger().handlers else framework_log.left_out():
-            self.change(get_store(backend), **options)
+            self.perform(get_store(backend), **options)
 
     def note(self, store: Store, verb: str, **what: Any) -> None:
         """Write down what the person has changed; ``what``: as ``Store.record_activity`` takes it."""
@@ -34,7 +37,7 @@ class QueueCommand(BaseCommand):
             raise CommandError("Nobody is there to be asked. If you mean it, add --yes.")
         return input(f"{question}? [y/N] ").strip().lower() in ("y", "yes")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         raise NotImplementedError
 
 

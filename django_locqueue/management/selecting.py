@@ -19,6 +19,7 @@ KEYS = (
     "worker",
     "error",
     "group",
+    "limit",
     "state",
     "priority",
     "since",

@@ -56,3 +56,11 @@ def all_facts(task: Task) -> dict[str, Any]:
 def value_text(value: Any) -> str:
     """Return a value of JSON for one line of a terminal."""
     return legible.line(payload.dump(value)[:500])
+
+
+def log_lines(log: Any) -> list[str]:
+    """Return a task's log for a terminal, a line each with its attempt; nothing for what is none."""
+    lines = log if isinstance(log, list) else []
+    words = ("attempt", "time", "level", "logger", "message")
+    said = ["  ".join(str(line.get(word, "")) for word in words) for line in lines if isinstance(line, dict)]
+    return ["\nlog", *(f"  {legible.line(each)}" for each in said)] if said else []

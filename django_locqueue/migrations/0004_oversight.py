@@ -4,6 +4,7 @@ import django.db.models.deletion
 import django.utils.timezone
 import django_locqueue.models.fields
 import django_locqueue.models.indexes
+import uuid
 from django.db import migrations, models
 
 
@@ -152,6 +153,7 @@ class Migration(migrations.Migration):
             name='BulkOperation',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
+                ('nonce', models.UUIDField(default=uuid.uuid4, unique=True)),
                 ('state', models.CharField(choices=[('waiting', 'Waiting for a worker'), ('running', 'Running'), ('done', 'Done'), ('stopped', 'Stopped'), ('failed', 'Failed')], default='waiting', max_length=10, verbose_name='state')),
                 ('verb', models.CharField(max_length=32, verbose_name='what')),
                 ('selection', django_locqueue.models.fields.JSONTextField(default=dict)),

@@ -1,5 +1,6 @@
 """One change to all tasks that match a filter, made in the background."""
 
+import uuid
 from typing import Any
 
 from django.db import models
@@ -23,6 +24,7 @@ class BulkOperation(models.Model):
         FAILED = "failed", _("Failed")
 
     id = models.BigAutoField(primary_key=True)
+    nonce = models.UUIDField(unique=True, default=uuid.uuid4)  # of the form that asked: sent twice, it begins one
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.WAITING)
     verb = models.CharField(_("what"), max_length=32)
     selection: Any = JSONTextField(default=dict)

@@ -17,7 +17,7 @@ FINISHED = ("-finished_at", "-id")
 NEWEST = ("-id",)
 WORKFLOW = ("step", "id")  # of the tasks of one workflow
 
-COMMON = ("queue_name", "worker_id", "step")  # columns that many rows in a row have in common
+COMMON = ("queue_name", "limit_key", "priority", "worker_id", "step")  # columns that many rows in a row have in common
 
 
 class IsFinished(Lookup):

@@ -94,8 +94,11 @@ class Bucket(NamedTuple):
         return Bucket(self.full_at - rate.interval, now)
 
     def next_at(self, rate: Rate, now: datetime) -> datetime:
-        """Return when there will be a token; a time that has passed if there is one."""
-        return self._from(rate, now) - (rate.burst - 1) * rate.interval
+        """Return when it is worth asking: when half of the bucket is full. A time that has passed if it is.
+
+        Of a fast rate, not at the next token: workers that claim one by one get in each other's way, and fall behind.
+        """
+        return self._from(rate, now) - (rate.burst - max(1, rate.burst // 2)) * rate.interval
 
     def _from(self, rate: Rate, now: datetime) -> datetime:
         if self.full_at is None or self.full_at <= now:

@@ -29,6 +29,7 @@ class StoreBase:
     """Holds no state but the alias, so that one object serves all threads; each thread has its own connection."""
 
     any_state_sql = "state || ''"  # matches no partial index, see `by_key`
+    for_update = "FOR UPDATE"
     skip_locked = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, alias: str) -> None:

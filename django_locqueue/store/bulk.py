@@ -7,6 +7,7 @@ written by one transaction, so a worker that dies leaves nothing that is done tw
 
 import logging
 import math
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -75,14 +76,17 @@ class Bulk(Recording):
         upper_id: int | None = None,
         asked_at: datetime | None = None,
         start_at: datetime | None = None,
+        nonce: uuid.UUID | None = None,
     ) -> BulkOperation:
         """Ask for a change to all tasks that match. ``matched``: how many did, at most ``most + 1``; 0: not counted.
 
         ``rate``: tasks a minute. ``asked_at``: the moment whose tasks are meant, with ``upper_id``; None: now.
-        ``user_id``: whose permissions are asked for again when it starts; empty for a command.
+        ``user_id``: whose permissions are asked for again when it starts; empty for a command. ``nonce``: of the form;
+        one that has begun an operation already raises IntegrityError.
         """
         now = self.now()
         return self.bulk_operations.create(
+            nonce=nonce or uuid.uuid4(),
             verb=verb,
             selection=selection.as_json(),
             options=dict(options or {}),
@@ -107,10 +111,6 @@ class Bulk(Recording):
             (each for each in same if each.selection == wanted and options in (None, each.options)),
             None,
         )
-
-    def asked_bulk(self, verb: str, asked_at: datetime, upper_id: int) -> BulkOperation | None:
-        """Return the operation that was asked for at that moment: a form that was sent before."""
-        return self.bulk_operations.filter(verb=verb, created_at=asked_at, upper_id=upper_id).first()
 
     def bulk_tasks(self, operation: BulkOperation) -> TaskQuerySet:
         """Return the tasks that an operation is to change, in the order of their index."""

@@ -18,6 +18,8 @@ _READY = "ORDER BY queue_name, priority DESC, run_after, id"
 _IN_QUEUE = "ORDER BY priority DESC, run_after, id LIMIT 1"  # see `serve`
 _LIMITED = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
 _IS_LIMITED = "state = 'blocked' AND limit_key IS NOT NULL"
+# Nobody could claim it before it was there, whatever time its caller wrote.
+_SINCE = "CASE WHEN run_after > enqueued_at THEN run_after ELSE enqueued_at END"
 
 # Skip scans, as in `serve`: from queue to queue, and in a queue from priority to priority. What has waited longest is
 # the first of one of them, and under a steady load of what is urgent it is not of the highest.
@@ -41,7 +43,7 @@ WITH RECURSIVE queue (name) AS (
   FROM line WHERE line.name IS NOT NULL
 )
 SELECT name, {{run_after}} FROM (
-  SELECT name, (SELECT run_after FROM {_TABLE}
+  SELECT name, (SELECT {_SINCE} FROM {_TABLE}
     WHERE state = 'ready' AND queue_name = step.name AND priority = step.priority
     ORDER BY run_after, id LIMIT 1) AS run_after
   FROM step WHERE priority IS NOT NULL

@@ -184,7 +184,8 @@ class Limiting(LimitKeeping, LineReading, Serving):
             more: float | None = 0.0
             if rate is not None:
                 rated = self.take_tokens(rated, rate, 1 if terms.chunk else len(tasks))
-                more = max(0.0, (rated.open_at(rate) - rated.at).total_seconds())
+                if not rated.tokens(rate):
+                    more = max(0.0, (rated.open_at(rate) - rated.at).total_seconds())
             if key != line.limit_key:
                 self.change_limit(limit, concurrency=terms.concurrency, next_at=None)
             is_full = terms.concurrency is not None and running + len(tasks) >= terms.concurrency

@@ -339,7 +339,7 @@ class Recovering(FreeingItems, Stepping):
             return 0
         self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
-        self._delete_items(list(self._items.filter(task_id__in=ids).values_list("lock", flat=True)))
+        self._free_items_of(ids, self.for_update)
         return self._delete_by(Task, "id", ids, "PRIMARY")
 
     def _locked(self, queryset: QuerySet[Task]) -> QuerySet[Task]:

@@ -30,7 +30,8 @@ TERM = re.compile(r"(?:(task|queue|worker|error):)?(\S+)")
 @dataclass(frozen=True)
 class Selection:
     """``listing``: a name of ``LISTINGS``. ``task``, ``queue`` and ``worker`` are whole names, ``error`` the path of an
-    exception or its last part, ``group`` the fingerprint of a kind of error. ``since`` (inclusive) and ``until`` are of
+    exception or its last part, ``group`` the fingerprint of a kind of error, ``limit`` the key of a
+    limit. ``since`` (inclusive) and ``until`` are of
     the listing's time. ``search``: words as in ``TERM``, each the beginning of a name. ``upper_id``: no later task.
 
     Raises ValueError, in words for people, for what no selection can be.
@@ -42,6 +43,7 @@ class Selection:
     worker: str = ""
     error: str = ""
     group: str = ""
+    limit: str = ""
     state: str = ""
     priority: str = ""  # of PRIORITIES
     since: datetime | None = None
@@ -74,13 +76,15 @@ class Selection:
 
     @property
     def ordering(self) -> tuple[str, ...]:
-        return self.kind.ordering
+        """Without a queue that is asked for: MariaDB sorts where a constant stands in an ORDER BY partly DESC."""
+        ordering = self.kind.ordering
+        return ordering[1:] if self.queue and self.kind.indexed_by_queue else ordering
 
     @property
     def scans(self) -> bool:
         """Whether there is a condition that the listing's index does not serve: rows are read that do not match."""
         kind = self.kind
-        others = (self.task, self.worker, self.error, self.state, self.priority, self.search)
+        others = (self.task, self.worker, self.error, self.limit, self.state, self.priority, self.search)
         return (
             kind.narrowed is not None
             or any(others)
@@ -106,7 +110,7 @@ class Selection:
             found = orderings.in_error_index(found, self.group)  # in the same order
         else:
             found = kind.rows(found)
-        found = found.order_by(*kind.ordering)
+        found = found.order_by(*self.ordering)
         if self.workflow is not None:
             found = found.filter(workflow_id=self.workflow)
         if self.queue and kind.indexed_by_queue:
@@ -137,6 +141,8 @@ class Selection:
             wanted &= Q(task_path=self.task)
         if self.worker:
             wanted &= _line("worker_ids", self.worker)
+        if self.limit:
+            wanted &= Q(limit_key=self.limit)
         if self.error:
             wanted &= Q(error_class=self.error) | Q(error_class__endswith=f".{self.error}")
         if self.priority:
@@ -187,7 +193,7 @@ class Selection:
         """
         name = listing or query.get("listing", "")
         _one_of("listing", name, LISTINGS)
-        texts = ("queue", "task", "worker", "error", "group", "state", "priority")
+        texts = ("queue", "task", "worker", "error", "group", "limit", "state", "priority")
         found: dict[str, Any] = {key: query[key].replace("\x00", "") for key in texts if query.get(key)}
         found["search"] = query.get("q", "").replace("\x00", "").strip()[:LONGEST_SEARCH]
         if query.get("by_hand"):

@@ -15,7 +15,7 @@ from django_locqueue.store.values import Claimed, Key
 
 
 class SQLiteStore(Store):
-    skip_locked = ""  # who has begun a transaction is alone
+    for_update = skip_locked = ""  # who has begun a transaction is alone
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -18,8 +18,8 @@ class FreeingItems(StoreBase):
     def _items(self) -> "QuerySet[UniqueItem]":
         return UniqueItem.objects.using(self.alias)
 
-    def _free_items_of(self, task_ids: Collection[int]) -> None:
-        """Free what tasks hold that end without a run.
+    def _free_items_of(self, task_ids: Collection[int], lock: str = "") -> None:
+        """Free what tasks hold that end without a run. ``lock``: how their rows are locked.
 
         But not what a caller's open transaction holds who has left it out for their sake: an end waits for no caller.
         An item of a task that has ended is kept from nobody, see ``_take_items``, and goes with the task's row.
@@ -27,7 +27,8 @@ class FreeingItems(StoreBase):
         ended = set(task_ids)
         held = sorted(self._items.filter(task_id__in=ended).values_list("lock", flat=True))
         for start in range(0, len(held), BATCH):
-            free = self._locked_items(held[start : start + BATCH], self.skip_locked)
+            # Of those that are still theirs: a call may have taken one over meanwhile.
+            free = self._locked_items(held[start : start + BATCH], lock or self.skip_locked)
             self._delete_items([name for name, task_id in free.items() if task_id in ended])
 
     def _locked_items(self, locks: Sequence[str], lock: str) -> dict[str, int]:
@@ -101,8 +102,8 @@ class ItemEnqueuing(Enqueuing, FreeingItems):
             with self.transaction():
                 held = sorted(self._items.filter(task_id=task_id).values_list("lock", flat=True))
                 free = self._locked_items(held, self.skip_locked) if held else {}
-                if len(free) == len(held):
-                    self._delete_items(held)
+                if not (busy := {*held} - free.keys()):
+                    self._delete_items([name for name, holder in free.items() if holder == task_id])
                     return
             with self.transaction():
-                list(self._items.filter(lock=min({*held} - free.keys())).select_for_update())
+                list(self._items.filter(lock=min(busy)).select_for_update())

@@ -29,6 +29,14 @@ def lq_nonce(context: Any) -> Any:
     return format_html(' nonce="{}"', nonce) if nonce else ""
 
 
+@register.simple_tag
+def lq_search_others(changelist: Any) -> list[tuple[str, str]]:
+    """Return what a search leaves as it is in the address."""
+    from django_locqueue.admin import filters
+
+    return filters.others_of(changelist, (filters.SEARCH, filters.BEHIND))
+
+
 @register.filter
 def lq_line(text: Any) -> str:
     return legible.line(str(text))

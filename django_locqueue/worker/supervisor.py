@@ -164,12 +164,12 @@ class Supervisor:
     def _ended(self, child: Child, code: int) -> int:
         """Take back what a dead child had, and plan its successor. Return the exit code to be reported."""
         child.process = None
+        running = child.table.running()
         # Not one that ended with a code in the midst of its service: a task may have called os._exit.
-        left_by_itself = code >= 0 and not child.table.pulse and not child.table.running()
+        left_by_itself = code >= 0 and not child.table.pulse and not running
         retired = code == 0 and child.table.retiring == REPLACED
         dismissed = child.table.retiring == DISMISSED
-        begun = child.table.begun()
-        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, begun, code))
+        within(RESCUE_SECONDS, partial(self._rescue, child.table.worker_id, child.table.begun(), code))
         if self.received or (self.drain and left_by_itself and not retired):
             # One that died of the signal we passed on, before it could handle it, has done as it was told.
             told = len(self.received) == 1 and -code in self.received
@@ -182,7 +182,8 @@ class Supervisor:
             logger.info("A worker process has left; another takes its place.")
             return 0
         # What a task may have done is charged to it, and so has an end: the others need not wait for a child in vain.
-        young = not begun and time.monotonic() - child.began < YOUNG_SECONDS
+        # Where none ran, the fault is the child's own, and has none.
+        young = not running and time.monotonic() - child.began < YOUNG_SECONDS
         child.pause = min(child.pause * 2, PAUSE_SECONDS[1]) if young else PAUSE_SECONDS[0]
         pause = min(child.pause, DRAIN_PAUSE_SECONDS) if self.drain else child.pause
         child.start_at = time.monotonic() + pause

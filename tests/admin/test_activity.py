@@ -141,6 +141,9 @@ class TestPage:
         body = body_of(root, query)
         assert [name for name, text in (("a", "the first"), ("b", "the second")) if text in body] == list(found)
 
+    def test_a_search_keeps_the_filter(self, root: Client) -> None:
+        assert '<input type="hidden" name="verb" value="pause">' in body_of(root, "?verb=pause")
+
     def test_it_needs_its_own_permission(self, person: Any) -> None:
         assert person("view_task").get(list_url("activity")).status_code == 403
         assert person("view_activity").get(list_url("activity")).status_code == 200

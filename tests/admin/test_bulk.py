@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_locqueue.admin.bulk_operations import standing_of
+from django_locqueue.admin.bulk_request import Asked
 from django_locqueue.models import Activity, BulkOperation, Queue, Task
-from django_locqueue.store import store_for
+from django_locqueue.store import Store, store_for
 from django_locqueue.store.selection import Selection
 from tests.admin.conftest import list_url
 from tests.store.rows import put_many
@@ -166,6 +167,21 @@ class TestAsking:
         assert "This is being done already." in root.get(RETRY).content.decode()
         assert "This is being done already." in ask(root).content.decode()
         assert BulkOperation.objects.count() == 1
+
+    def test_a_form_that_is_sent_twice_at_once_begins_one_operation(
+        self, root: Client, failed: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        form = signed(root)
+        nonce = Asked.from_signed(form).nonce
+
+        def other_request(store: Any, verb: str, selection: Selection, options: Any) -> None:
+            store.add_bulk(verb, selection, by="alice", matched=16, nonce=nonce)
+
+        monkeypatch.setattr(Store, "unfinished_bulk", other_request)
+        body = root.post(NEW, {"asked": form}, follow=True).content.decode()
+        assert "This is being done already." in body
+        assert BulkOperation.objects.count() == 1
+        assert not Activity.objects.exists()
 
     @pytest.mark.parametrize(
         "query", ["", "?verb=retry", "?listing=failed", "?listing=failed&verb=explode", "?listing=x&verb=retry"]

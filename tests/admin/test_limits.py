@@ -1,5 +1,6 @@
 """The list of limits, and what the page of a task says of why it waits."""
 
+import html
 import re
 from datetime import timedelta
 
@@ -68,7 +69,18 @@ def test_the_list_says_what_is_allowed_and_how_many_run_and_wait(make_task, text
     text = text_of(list_url("limit"))
     for cell in ("shop-1", "1 at once", "amap", "10/s", "paused until"):
         assert cell in text
-    assert re.search(r'field-running_column">1</td>\s*<td class="field-waiting_column">3</td>', text)
+    running, waiting = re.findall(r'href="([^"]*)">(?:1|3)</a></td>', text)
+    for url, number in ((running, 1), (waiting, 3)):
+        assert text_of(html.unescape(url)).count('class="field-task_column"') == number
+
+
+def test_a_number_under_a_limit_whose_name_is_masked_is_no_link(make_task, text_of):
+    secret = "postgres://app:hunter2@db"
+    Limit.objects.create(key=f"c:{secret}", concurrency=1)
+    make_task("running", limit_key=f"c:{secret}", terms=ONE)
+    text = text_of(list_url("limit"))
+    assert '"field-running_column">1<' in text
+    assert "hunter2" not in text
 
 
 def test_what_waits_under_a_limit_is_pending_and_listed_with_its_limit(make_task, text_of):

@@ -38,7 +38,7 @@ def test_a_task_of_an_old_path_runs_the_new_function(stored, path):
     ],
 )
 def test_so_does_one_that_is_async_and_one_whose_old_function_is_still_there(stored, path, value):
-    result = stored(path)
+    result = stored(path, 1)
     run_next()
     assert (row(result).state, row(result).return_value) == (State.SUCCESSFUL, value)
 

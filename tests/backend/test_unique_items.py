@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from django_locqueue.models import State, Task, UniqueItem
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
+from django_locqueue.store.unique_items import FreeingItems
 from django_locqueue.worker.async_executor import AsyncExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor
@@ -135,6 +136,21 @@ def test_a_deleted_task_frees_its_items():
     result = unique_tasks.fetch.enqueue(1, [1])
     our_backend().store.delete([int(result.id)])
     assert not held()
+
+
+def test_an_item_that_a_call_has_taken_over_meanwhile_does_not_go_with_the_task_that_had_it(monkeypatch):
+    first, second = unique_tasks.fetch.enqueue(1, [1]), unique_tasks.fetch.enqueue(1, [2])
+    store, locked = our_backend().store, FreeingItems._locked_items
+
+    def meanwhile(*args):
+        UniqueItem.objects.filter(task_id=int(first.id)).update(task_id=int(second.id))
+        return locked(*args)
+
+    monkeypatch.setattr(FreeingItems, "_locked_items", meanwhile)
+    store.free_items(int(first.id))
+    store.delete([int(first.id)])
+    assert set(UniqueItem.objects.values_list("task_id", flat=True)) == {int(second.id)}
+    assert held() == 2
 
 
 def test_a_task_that_died_too_often_before_it_began_frees_its_items():

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 
 from django_locqueue.models import Queue, Schedule, Worker
-from tests.store.rows import put, put_many
+from tests.store.rows import put, put_many, waiting_since
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
@@ -38,7 +38,7 @@ def nobody_listens(queue, tasks):
 def busy(now, worker):
     """Two queues, of which no worker serves one, and a worker that runs a task."""
     put_many(22, run_after=now)
-    put_many(9, queue_name="邮件", run_after=now - timedelta(minutes=4))
+    put_many(9, queue_name="邮件", **waiting_since(now - timedelta(minutes=4)))
     put("scheduled", run_after=now + timedelta(hours=1), attempt=1)
     put("running", worker_id=worker.pk, last_attempted_at=now)
 
@@ -122,7 +122,7 @@ class TestCheck:
         return code, out.rstrip()
 
     def test_all_is_well(self, now, worker, typed):
-        put(run_after=now - timedelta(seconds=3))
+        put(**waiting_since(now - timedelta(seconds=3)))
         code, line = self.check(typed)
         assert (code, line.startswith("OK   1 worker, 0 of 4 slots busy, oldest task waits ")) == (0, True)
 
@@ -141,7 +141,7 @@ class TestCheck:
         assert self.check(typed, "--min-workers", "3") == (2, "CRITICAL   2 workers are running, 3 wanted")
 
     def test_a_task_that_waits_too_long_is_critical(self, now, worker, typed):
-        put(run_after=now - timedelta(minutes=14))
+        put(**waiting_since(now - timedelta(minutes=14)))
         assert self.check(typed) == (2, 'CRITICAL   The oldest task in "default" has waited 14 min')
         assert self.check(typed, "--max-wait", "3600")[0] == 0
 
@@ -164,7 +164,7 @@ class TestCheck:
     def test_a_paused_queue_in_which_tasks_wait_is_a_warning_and_no_backlog(self, now, worker, typed):
         Queue.objects.create(name="default", paused_at=now)
         assert self.check(typed)[0] == 0
-        put(run_after=now - timedelta(hours=1))
+        put(**waiting_since(now - timedelta(hours=1)))
         assert self.check(typed) == (1, 'WARNING   Queue "default" is paused, and 1 task waits in it')
 
     def test_a_function_that_no_worker_finds_is_a_warning(self, now, worker, typed):
@@ -178,7 +178,7 @@ class TestCheck:
 
     def test_what_is_critical_comes_first(self, now, worker, typed):
         put_many(11, "failed", finished_at=now)
-        put(run_after=now - timedelta(minutes=14))
+        put(**waiting_since(now - timedelta(minutes=14)))
         _, line = self.check(typed)
         assert line == 'CRITICAL   The oldest task in "default" has waited 14 min; 11 tasks failed in the last hour'
 

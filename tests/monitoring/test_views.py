@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from django_locqueue.models import Queue, TaskStat
 from django_locqueue.observability import snapshot
-from tests.store.rows import put, put_many
+from tests.store.rows import put, put_many, waiting_since
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
@@ -52,7 +52,7 @@ class TestHealth:
         }
 
     def test_limits_are_the_settings(self, worker, now, ask, settings):
-        put(run_after=now - timedelta(seconds=90))
+        put(**waiting_since(now - timedelta(seconds=90)))
         assert ask("health/").status_code == 503
         monitoring = {**settings.LOCQUEUE["MONITORING"], "MAX_WAIT_SECONDS": 120}
         settings.LOCQUEUE = {**settings.LOCQUEUE, "MONITORING": monitoring}
@@ -79,7 +79,7 @@ class TestStatus:
 
 class TestMetrics:
     def test_prometheus_can_read_them(self, worker, now, ask):
-        put_many(3, queue_name="mail", run_after=now - timedelta(minutes=14))
+        put_many(3, queue_name="mail", **waiting_since(now - timedelta(minutes=14)))
         put("scheduled", queue_name="mail", run_after=now + timedelta(hours=1))
         put("scheduled", queue_name="mail", run_after=now + timedelta(hours=1), attempt=1)
         put("running", queue_name="mail", worker_id=worker.pk, last_attempted_at=now)

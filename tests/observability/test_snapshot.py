@@ -17,7 +17,7 @@ from django_locqueue.observability.verdict import Limits, judge
 from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store import store_for
 from tests.store.plans import plans
-from tests.store.rows import put, put_many
+from tests.store.rows import put, put_many, waiting_since
 
 
 @pytest.fixture
@@ -69,9 +69,14 @@ def test_totals_are_of_all_queues(now):
 
 def test_the_oldest_ready_task_is_found_behind_urgent_ones(now):
     put_many(50, priority=10, run_after=now)
-    put(priority=-5, run_after=now - timedelta(minutes=14))
+    put(priority=-5, **waiting_since(now - timedelta(minutes=14)))
     assert the_queue().oldest_ready_seconds == pytest.approx(14 * 60, abs=30)
     assert seen().oldest_ready_seconds == pytest.approx(14 * 60, abs=30)
+
+
+def test_a_task_waits_from_when_it_was_enqueued_whatever_time_its_caller_wrote(now):
+    put(run_after=now - timedelta(days=365 * 2000), enqueued_at=now - timedelta(minutes=1))
+    assert the_queue().oldest_ready_seconds == pytest.approx(60, abs=30)
 
 
 def test_a_queue_without_tasks_has_no_oldest(now):

@@ -52,6 +52,11 @@ def put_many(count: int, state: str = "ready", **columns: Any) -> None:
             made = min(2 * made, count)
 
 
+def waiting_since(moment: datetime) -> dict[str, datetime]:
+    """Return the columns of a task that could be claimed from then on."""
+    return {"run_after": moment, "enqueued_at": moment}
+
+
 def row(pk: int) -> dict[str, Any]:
     """Return all columns of a task."""
     values: dict[str, Any] = Task.objects.filter(pk=pk).values().get()

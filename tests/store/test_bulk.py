@@ -1,11 +1,12 @@
 """A bulk operation changes what matched when it was asked for, each task once, and counts add up."""
 
+import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError, IntegrityError, connection
 from django.utils import timezone
 
 from django_locqueue.models import Activity, BulkOperation, Task
@@ -340,9 +341,8 @@ def test_another_choice_is_another_operation(store: Store) -> None:
     assert store.unfinished_bulk("move", selection, {"queue_name": "fast"}) is None
 
 
-def test_a_form_that_was_sent_before_is_known(store: Store) -> None:
-    now = store.now()
-    asked = store.add_bulk("retry", Selection("failed"), by="bob", matched=0, upper_id=7, asked_at=now)
-    store.stop_bulk(asked.pk, by="bob")
-    assert store.asked_bulk("retry", now, 7) == BulkOperation.objects.get()
-    assert store.asked_bulk("retry", now, 8) is None
+def test_a_form_begins_one_operation(store: Store) -> None:
+    nonce = uuid.uuid4()
+    store.add_bulk("retry", Selection("failed"), by="bob", matched=0, nonce=nonce)
+    with pytest.raises(IntegrityError), store.transaction():
+        store.add_bulk("retry", Selection("failed"), by="bob", matched=0, nonce=nonce)

@@ -15,6 +15,7 @@ from django_locqueue.models import Limit, Queue, Task
 from django_locqueue.store import Store, store_for
 from django_locqueue.store.census import Census
 from django_locqueue.store.lines import Line
+from django_locqueue.store.selection import Selection
 from django_locqueue.store.serve import Mark, Owner
 from tests.store.limited import blocked_many
 from tests.store.plans import forget_statistics, plan_of, plans
@@ -153,6 +154,8 @@ def test_no_look_and_no_claim_sorts(store: Store):
         lambda: store.lines("queue 1", "", 100),
         lambda: store.waiting_in(Line("queue 1", "c:shop-1"), 5),
         lambda: Census(store, 100).waiting(),
+        lambda: list(Selection("ready", queue="default").rows()[:100]),
+        lambda: list(Selection("blocked", queue="queue 1").rows()[:100]),
     ]
     sorting = [plan for verb in verbs for plan in plans(verb) if re.search(r"filesort|TEMP B-TREE|\bSort\b", plan)]
     assert sorting == []

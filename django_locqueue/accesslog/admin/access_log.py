@@ -136,26 +136,21 @@ class AccessLogAdmin(AccessLogColumns, ReadOnlyAdmin):
         return reverse(f"admin:locqueue_accesslog_{page}", args=args, current_app=self.admin_site.name)
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
         return [
-            path("analytics/", view(self.analytics_view), name="locqueue_accesslog_analytics"),
-            path("export/", view(self.export_view), name="locqueue_accesslog_export"),
-            path("address/<str:ip>/", view(self.address_view), name="locqueue_accesslog_address"),
+            path("analytics/", self.looked_at(self.analytics_view), name="locqueue_accesslog_analytics"),
+            path("export/", self.looked_at(self.export_view), name="locqueue_accesslog_export"),
+            path("address/<str:ip>/", self.looked_at(self.address_view), name="locqueue_accesslog_address"),
             *super().get_urls(),
         ]
 
     def analytics_view(self, request: HttpRequest) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         return analytics_page(self, request)
 
     def address_view(self, request: HttpRequest, ip: str) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         return address_page(self, request, ip)
 
     def export_view(self, request: HttpRequest) -> Any:
         """The rows of the list, as it is filtered."""
-        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+        if not request.user.has_perm(EXPORT):
             raise PermissionDenied
         return csv_response(self, request)

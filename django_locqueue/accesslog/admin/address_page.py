@@ -8,9 +8,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponseNotAllowed
-from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -19,7 +17,7 @@ from django_locqueue.accesslog.admin.changelist import NEWEST, WINDOW, bound_of
 from django_locqueue.accesslog.admin.columns import place_text
 from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.programs import program
-from django_locqueue.accesslog.admin.shown import REQUESTS, local, may_see_full_ip
+from django_locqueue.accesslog.admin.shown import REQUESTS, may_see_full_ip
 from django_locqueue.accesslog.analytics.period import HOUR, hour_of
 from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.models import AccessLog, Location
@@ -28,7 +26,7 @@ from django_locqueue.accesslog.visible import visible
 from django_locqueue.admin import moments
 from django_locqueue.admin.charts import Chart, Column, Rank, Ranking, bar_chart
 from django_locqueue.admin.numbers import whole
-from django_locqueue.admin.strip import Strip
+from django_locqueue.clock import local
 
 MOST_ROWS = 10_000
 HOURS_SHOWN = 24
@@ -39,42 +37,31 @@ def address_page(model_admin: Any, request: HttpRequest, ip: str) -> Any:
     """Answer the request. Raises PermissionDenied, and Http404 for what is no address."""
     if not may_see_full_ip(request):
         raise PermissionDenied
-    if request.method not in ("GET", "HEAD"):
-        return HttpResponseNotAllowed(["GET", "HEAD"])
     try:
         address = str(ipaddress.ip_address(ip))
     except ValueError as error:
         raise Http404 from error
-    site = model_admin.admin_site
     prefix = network_prefix(address, access_log.PREFIX_V4, access_log.PREFIX_V6)
-    list_url = reverse("admin:locqueue_accesslog_accesslog_changelist", current_app=site.name)
     rows = rows_of(address, prefix)
     location = Location.objects.filter(pk=prefix).first()
-    request.current_app = site.name
-    return TemplateResponse(
+    rows_url = f"{model_admin.list_url()}?{urlencode({'q': address})}"
+    return model_admin.respond(
         request,
         "admin/locqueue_accesslog/address_page.html",
-        {
-            **site.each_context(request),
-            "title": address,
-            "opts": model_admin.opts,
-            "list_url": list_url,
-            "list_name": model_admin.opts.verbose_name_plural,
-            "rows_url": f"{list_url}?{urlencode({'q': address})}",
-            "network_url": f"{list_url}?{urlencode({'q': prefix})}",
-            "network": prefix,
-            "place": place_text(location) if location else "",
-            "found": rows,
-            "count_text": whole(sum(row.weight for row in rows)) + ("+" if len(rows) == MOST_ROWS else ""),
-            "first": moments.time_tag(rows[-1].time) if rows else "",
-            "last": moments.time_tag(rows[0].time) if rows else "",
-            "is_cut": len(rows) == MOST_ROWS,
-            "most": whole(MOST_ROWS),
-            "chart": hours_chart(rows, timezone.now()),
-            "rankings": rankings(rows, f"{list_url}?{urlencode({'q': address})}"),
-            **data_note(),
-            "lq": Strip(request, site, model_admin.opts.label_lower),
-        },
+        title=address,
+        rows_url=rows_url,
+        network_url=f"{model_admin.list_url()}?{urlencode({'q': prefix})}",
+        network=prefix,
+        place=place_text(location) if location else "",
+        found=rows,
+        count_text=whole(sum(row.weight for row in rows)) + ("+" if len(rows) == MOST_ROWS else ""),
+        first=moments.time_tag(rows[-1].time) if rows else "",
+        last=moments.time_tag(rows[0].time) if rows else "",
+        is_cut=len(rows) == MOST_ROWS,
+        most=whole(MOST_ROWS),
+        chart=hours_chart(rows, timezone.now()),
+        rankings=rankings(rows, rows_url),
+        **data_note(),
     )
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from django.http import HttpRequest, HttpResponseNotAllowed
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,13 +14,13 @@ from django_locqueue.accesslog.admin.asked import PERIODS, Asked
 from django_locqueue.accesslog.admin.data_note import data_note
 from django_locqueue.accesslog.admin.log_links import LogLinks
 from django_locqueue.accesslog.admin.rankings import Rankings
-from django_locqueue.accesslog.admin.shown import REQUESTS, local, milliseconds
+from django_locqueue.accesslog.admin.shown import REQUESTS, milliseconds
 from django_locqueue.accesslog.analytics import reading
 from django_locqueue.accesslog.analytics.period import HOUR, Period
 from django_locqueue.accesslog.analytics.reading import Hour, Overview, Totals
 from django_locqueue.admin import numbers
 from django_locqueue.admin.charts import Chart, Column, bar_chart
-from django_locqueue.admin.strip import Strip
+from django_locqueue.clock import local
 
 HOURLY_UP_TO = 7 * 24  # more bars than that, and they are days
 
@@ -44,39 +43,28 @@ class Card(NamedTuple):
 
 def analytics_page(model_admin: Any, request: HttpRequest) -> Any:
     """Answer the request. The number of queries is fixed, whatever the period holds."""
-    if request.method not in ("GET", "HEAD"):
-        return HttpResponseNotAllowed(["GET", "HEAD"])
     asked = Asked.by(request.GET)
     now = timezone.now()
     period = Period.last(asked.hours, now)
     bots, compare = asked.bots == "yes", asked.compare == "yes"
     found = reading.overview(period, now, bots=bots, compare=compare)
     links = LogLinks(model_admin.admin_site, period.start, period.end, bots=bots)
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(
+    return model_admin.respond(
         request,
         "admin/locqueue_accesslog/analytics.html",
-        {
-            **model_admin.admin_site.each_context(request),
-            "title": _("Access analytics"),
-            "opts": model_admin.opts,
-            "list_url": links.list_url,
-            "list_name": model_admin.opts.verbose_name_plural,
-            "periods": [
-                (label, asked.link(period=name), name == asked.period) for name, (_h, label) in PERIODS.items()
-            ],
-            "compare_label": COMPARE_LABELS[asked.period],
-            "compare_url": asked.link(compare="no" if compare else "yes"),
-            "is_compared": compare,
-            "bots_url": asked.link(bots="no" if bots else "yes"),
-            "with_bots": bots,
-            "cards": cards(found, links),
-            "chart": hours_chart(found.hours, found.hours_before, now, links),
-            "has_requests": found.totals.everything > 0,
-            "rankings": Rankings(request, model_admin, asked, period, links),
-            **data_note(of_counts=True),
-            "lq": Strip(request, model_admin.admin_site, "locqueue_accesslog.analytics"),
-        },
+        current="locqueue_accesslog.analytics",
+        title=_("Access analytics"),
+        periods=[(label, asked.link(period=name), name == asked.period) for name, (_h, label) in PERIODS.items()],
+        compare_label=COMPARE_LABELS[asked.period],
+        compare_url=asked.link(compare="no" if compare else "yes"),
+        is_compared=compare,
+        bots_url=asked.link(bots="no" if bots else "yes"),
+        with_bots=bots,
+        cards=cards(found, links),
+        chart=hours_chart(found.hours, found.hours_before, now, links),
+        has_requests=found.totals.everything > 0,
+        rankings=Rankings(request, model_admin, asked, period, links),
+        **data_note(of_counts=True),
     )
 
 

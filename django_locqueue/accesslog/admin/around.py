@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.log_links import stamp
-from django_locqueue.accesslog.admin.shown import VIEW, local, may_see_full_ip, may_see_network
+from django_locqueue.accesslog.admin.shown import VIEW, may_see_full_ip, may_see_network
 from django_locqueue.accesslog.models import AccessLog
 from django_locqueue.accesslog.visible import visible
 from django_locqueue.accesslog.visit import REQUEST_ID
@@ -26,6 +26,7 @@ from django_locqueue.admin.badges import state_badge
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.payloads import WHOLE
 from django_locqueue.admin.task_base import WIDE_COLUMNS
+from django_locqueue.clock import local
 from django_locqueue.models import Task
 
 _HIT_ID = re.compile("[0-9a-f]{32}")

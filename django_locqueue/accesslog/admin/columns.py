@@ -45,7 +45,7 @@ class AccessLogColumns:
     def request_line(self, row: AccessLog) -> str:
         query = f"?{visible(row.query)}" if row.query else ""
         return format_html(
-            '<span class="lq-quiet">{}</span> {}<span class="lq-quiet">{}</span>',
+            '<div class="lq-request"><span class="lq-quiet">{}</span> {}<span class="lq-quiet">{}</span></div>',
             visible(row.method),
             visible(row.path),
             query,

@@ -11,11 +11,10 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django_locqueue.accesslog.admin.changelist import NEWEST
 from django_locqueue.accesslog.admin.shown import masked, may_see_full_ip
 from django_locqueue.accesslog.files import exporting
+from django_locqueue.admin.task_files import BYTE_ORDER_MARK
 from django_locqueue.models import orderings
 
 MOST_ROWS = 50_000  # more is for `manage.py accesslog export`, which holds up no web process
-
-BYTE_ORDER_MARK = "\ufeff"  # without it Excel takes the Chinese names for another encoding
 
 
 def csv_response(model_admin: Any, request: HttpRequest) -> StreamingHttpResponse:

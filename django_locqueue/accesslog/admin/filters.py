@@ -22,6 +22,7 @@ from django_locqueue.accesslog.geo.result import Precision
 from django_locqueue.accesslog.visible import visible
 
 Choices = Sequence[tuple[str, Any]]
+YES_OR_NO = (("yes", _("Yes")), ("no", _("No")))
 
 
 class FixedFilter(SimpleListFilter):
@@ -114,7 +115,7 @@ class MethodFilter(FixedFilter):
 class UserFilter(FixedFilter):
     title = _("signed in")
     parameter_name = "signed_in"
-    choices_offered = (("yes", _("Yes")), ("no", _("No")))
+    choices_offered = YES_OR_NO
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(user__isnull=value == "no")
@@ -123,7 +124,7 @@ class UserFilter(FixedFilter):
 class BotFilter(FixedFilter):
     title = _("bot")
     parameter_name = "bot"
-    choices_offered = (("yes", _("Yes")), ("no", _("No")))
+    choices_offered = YES_OR_NO
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(is_bot=value == "yes")
@@ -134,7 +135,7 @@ class SlowFilter(FixedFilter):
 
     title = _("slow")
     parameter_name = "slow"
-    choices_offered = (("yes", _("Yes")), ("no", _("No")))
+    choices_offered = YES_OR_NO
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         name = "duration_ms__gte" if value == "yes" else "duration_ms__lt"

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.admin import SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +16,7 @@ COUNTRIES_OFFERED = 12
 COUNTED_HOURS = 7 * 24
 
 
-class CountryFilter(SimpleListFilter):
+class CountryFilter(AskedFilter):
     """Offers the countries with the most requests of a week."""
 
     title = _("country/region")
@@ -30,9 +29,8 @@ class CountryFilter(SimpleListFilter):
             offered.append((asked, asked))
         return [(code, visible(name)) for code, name in offered]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        value = (self.value() or "").replace("\x00", "")
-        return queryset.filter(in_country(value)) if value else queryset
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(in_country(value))
 
 
 class PlaceFilter(AskedFilter):

@@ -4,13 +4,13 @@ import datetime
 import ipaddress
 from typing import Any
 
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, gettext_lazy
 
 from django_locqueue.accesslog.prefix import shortened
 from django_locqueue.admin import moments
 from django_locqueue.admin.charts import Words
+from django_locqueue.clock import local
 
 VIEW = "locqueue_accesslog.view_accesslog"
 FULL_IP = "locqueue_accesslog.view_full_ip"
@@ -38,11 +38,6 @@ def masked(ip: str) -> str:
     """Return ``203.0.113.•`` or ``2001:db8:1::•``: what is personal in an address is its end."""
     first = shortened(ip)
     return f"{first if ':' in first else first.removesuffix('0')}•"
-
-
-def local(moment: datetime.datetime) -> datetime.datetime:
-    """Return the moment in the project's time zone, or as it is without USE_TZ."""
-    return timezone.localtime(moment) if timezone.is_aware(moment) else moment
 
 
 def second(moment: datetime.datetime) -> str:

@@ -76,8 +76,8 @@ def store(hour: datetime.datetime, rows: Iterable[HourlyStat], marks: Collection
         counted = stats.filter(dimension__in=list(Dimension), hour=hour)
         if counted.filter(dimension=Dimension.ALL, closed=True).exists():
             return False
-        counted.delete()
         forget_day(day_of(hour))
+        counted.delete()
         stats.bulk_create(rows, batch_size=1000)
     return True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from django_locqueue.accesslog.analytics import sketch
 from django_locqueue.accesslog.analytics.period import Period, hour_of
@@ -85,39 +85,48 @@ def rows_in(dimension: str, found: Iterable[Span]) -> Q:
 def days_to_add_up(now: datetime.datetime) -> list[datetime.datetime]:
     """Return the days that are over and counted, and whose hours nobody has added up; the latest first."""
     hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__lt=day_of(hour_of(now)))
-    counted = {day_of(hour) for hour in hours.values_list("hour", flat=True).distinct().iterator()}
+    counted = {day_of(hour) for hour in hours.values_list("hour", flat=True).distinct()}
     done = primary(HourlyStat).filter(dimension=of_days(Dimension.ALL)).values_list("hour", flat=True)
     return sorted(counted.difference(done), reverse=True)
 
 
 def add_up(day: datetime.datetime) -> bool:
     """Store the sums of a day; return False, with nothing stored, if one of its hours was counted anew meanwhile."""
-    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY).order_by("pk")
     # A count replaces the hour's rows: their keys tell whether it is the same.
-    before = list(hours.values_list("pk", flat=True))
+    before = list(_hours(day))
     rows = [row for dimension in Dimension for row in _sums(day, dimension)]
     with transaction.atomic(using=primary(HourlyStat).db):
-        # Locked: who counts one of these hours waits, and then takes away what is stored here.
-        if list(hours.select_for_update().values_list("pk", flat=True)) != before:
+        if forget_day(day) != before:
             return False
-        forget_day(day)
         primary(HourlyStat).bulk_create(rows, batch_size=1000)
     return True
 
 
-def forget_day(day: datetime.datetime) -> None:
-    """Take away the sums of a day."""
+def forget_day(day: datetime.datetime) -> list[int]:
+    """Take away the sums of a day; return the keys of its hours' counts.
+
+    First all of these are locked: of who adds the day up and who counts an hour of it, be it the first time, one waits
+    for the other and sees what that has stored.
+    """
+    list(_hours(day).select_for_update())
     primary(HourlyStat).filter(dimension__in=ALL_OF_DAYS, hour=day).delete()
+    return list(_hours(day))  # now: a lock that was waited for may show less
+
+
+def _hours(day: datetime.datetime) -> "QuerySet[HourlyStat, int]":
+    hours = primary(HourlyStat).filter(dimension=Dimension.ALL, hour__gte=day, hour__lt=day + DAY)
+    return hours.order_by("pk").values_list("pk", flat=True)
 
 
 def _sums(day: datetime.datetime, dimension: str) -> Iterator[HourlyStat]:
     hours = primary(HourlyStat).filter(dimension=dimension, hour__gte=day, hour__lt=day + DAY)
     tallies = Tallies()
-    # Not as objects: a day has a hundred thousand.
     columns = ("key", "is_bot", "hits", "errors", "total_ms", "longest_ms", "histogram")
-    for key, is_bot, hits, errors, total_ms, longest_ms, histogram in hours.values_list(*columns).iterator():
-        by_class = {int(number): float(count) for number, count in histogram.items()}
-        tallies[key, is_bot].merge(Tally(hits, errors, total_ms, longest_ms, by_class))
+    # Hour by hour, and not as objects: a day has a hundred thousand. No cursor either, which poolers break.
+    for hour in Period(day, day + DAY).hours():
+        for key, is_bot, hits, errors, total_ms, longest_ms, histogram in hours.filter(hour=hour).values_list(*columns):
+            by_class = {int(number): float(count) for number, count in histogram.items()}
+            tallies[key, is_bot].merge(Tally(hits, errors, total_ms, longest_ms, by_class))
     for total in tallies.rows(day, of_days(dimension)):
         if dimension == Dimension.ALL:
             of_hours = hours.filter(is_bot=total.is_bot).values_list("visitors", flat=True)

@@ -25,7 +25,7 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         try:
             found = list(examine(store))
         except Error as error:

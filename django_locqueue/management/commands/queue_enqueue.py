@@ -31,11 +31,7 @@ class Command(QueueCommand):
         parser.add_argument("--at", type=until, default=None, metavar="TIME", help='later: 30m, 2h, "2026-12-01 08:00"')
         parser.add_argument("--reason", default="", help="why; shown in admin")
 
-    def handle(self, *, backend: str | None, **options: Any) -> None:
-        self.backend = backend  # None: the task's own
-        super().handle(backend=backend, **options)
-
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         if options["queue"] is not None and (problem := queue_name_problem(options["queue"])):
             raise CommandError(f"--queue {problem}")
         at = options["at"]
@@ -47,9 +43,12 @@ class Command(QueueCommand):
                 queue_name=options["queue"],
                 priority=options["priority"],
                 run_after=run_after,
-                backend=self.backend,
+                backend=self.chosen,  # None: the task's own
             )
-            result = varied.enqueue(*call["args"], **call["kwargs"])
+            with store.transaction():
+                result = varied.enqueue(*call["args"], **call["kwargs"])
+                if not (getattr(result, "is_dropped", False) or getattr(result, "is_duplicate", False)):
+                    self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
         except InvalidSchedule as error:  # the same is asked of schedules
             subject = repr(options["task"]) if error.field == "task" else f"--{error.field}"
             raise CommandError(f"{subject} {error.message}") from error
@@ -61,7 +60,6 @@ class Command(QueueCommand):
         if getattr(result, "is_duplicate", False):
             self.stdout.write(f"Nothing was added: #{result.id} holds its unique key and does the same.")
             return
-        self.note(store, "enqueue", target=str(result.id), reason=options["reason"])
         self.stdout.write(f"{name} was added to queue {legible.line(varied.queue_name)} as #{result.id}.")
 
 

@@ -39,7 +39,7 @@ class Command(QueueCommand):
         parser.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many (default 50)")
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         if not 1 <= options["limit"] <= MOST:
             raise CommandError(f"--limit must be from 1 to {MOST:,}.")
         terms = [f"{name}={options[name]}" for name in ("queue", "task", "worker", "error", "last") if options[name]]

@@ -11,6 +11,7 @@ from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.times import shown, until
 from django_locqueue.models import Queue, Task
 from django_locqueue.models.task import queue_name_problem
+from django_locqueue.policies import legible
 from django_locqueue.store import Store
 
 
@@ -25,7 +26,7 @@ class Command(QueueCommand):
             "--until", type=until, metavar="TIME", help='then it goes on by itself: 30m, 2h, "2026-12-01 08:00"'
         )
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         name, until = options["name"], options["until"]
         if problem := queue_name_problem(name):
             raise CommandError(f"The name of a queue {problem}")
@@ -41,9 +42,10 @@ class Command(QueueCommand):
                 raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
             self.note(store, "pause", target=name, reason=options["reason"])
         if not is_known:
+            there = ", ".join(map(legible.line, known)) or "none"
             self.stderr.write(
                 self.style.WARNING(
-                    f"No worker has served a queue {name} yet. There are: {', '.join(known) or 'none'}. "
+                    f"No worker has served a queue {name} yet. There are: {there}. "
                     f"If the name is wrong: queue_resume {name}"
                 )
             )

@@ -25,11 +25,7 @@ class Command(QueueCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def handle(self, *, backend: str | None, **options: Any) -> None:
-        self.chosen = backend
-        super().handle(backend=backend, **options)
-
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         retention = self._retention()
         kept = {state: days for state, days in retention.items() if days is not None}
         counts = capped_counts({state: store.outlived(state, days) for state, days in kept.items()}, COUNTED)
@@ -66,18 +62,20 @@ class Command(QueueCommand):
 
     def _prune(self, store: Store, kept: Mapping[str, float | None]) -> None:
         deleted = dict.fromkeys(kept, 0)
-        for state, days in kept.items():
-            while count := store.prune({state: days}):
-                deleted[state] += count
+        try:
+            for state, days in kept.items():
+                while count := store.prune({state: days}):
+                    deleted[state] += count
+        finally:  # what a Ctrl+C comes between has gone all the same
+            total = sum(deleted.values())
+            if total:
+                self.note(store, "prune", matched=total, changed=total)
         while store.prune_workflows(kept) >= BATCH:
             pass
         workers = store.prune_workers(hours=conf.worker.STOPPED_WORKER_HOURS)
         store.prune_limits()
         outcomes = ", ".join(f"{count:,} {OUTCOMES.get(state, state)}" for state, count in deleted.items() if count)
-        total = sum(deleted.values())
         text = f"Deleted {total:,} task{'' if total == 1 else 's'}" + (f": {outcomes}." if total else ".")
         if workers:
             text += f" {workers:,} row{'' if workers == 1 else 's'} of stopped workers went too."
         self.stdout.write(text)
-        if total:
-            self.note(store, "prune", matched=total, changed=total)

@@ -15,7 +15,7 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("name", help="the queue")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         name = options["name"]
         with store.transaction():
             if not store.resume(name):

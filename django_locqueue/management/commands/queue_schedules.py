@@ -22,7 +22,7 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         found = list(Schedule.objects.using(store.alias).order_by("name")[:MOST])
         if options["json"]:
             self.stdout.write(json.dumps({"schedules": [_facts(schedule) for schedule in found]}))

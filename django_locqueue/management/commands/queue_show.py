@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.task_facts import all_facts, state_of, value_text
+from django_locqueue.management.task_facts import all_facts, log_lines, state_of, value_text
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
 
@@ -19,7 +19,7 @@ class Command(QueueCommand):
         parser.add_argument("id", type=int, metavar="ID", help="as the log and admin show it")
         parser.add_argument("--json", action="store_true", help="one object, for programs")
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         task = store.tasks.filter(pk=options["id"]).first()
         if task is None:
             raise CommandError(f"Task #{options['id']} does not exist. It may have been deleted.")
@@ -27,7 +27,7 @@ class Command(QueueCommand):
         if options["json"]:
             self.stdout.write(json.dumps(found))
             return
-        attempts = found.pop("attempts")
+        attempts, log = found.pop("attempts"), found.pop("log")
         self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {state_of(task)}")
         for name, value in found.items():
             if name not in ("id", "state") and value not in (None, "", [], {}, False):
@@ -39,3 +39,5 @@ class Command(QueueCommand):
             trace = attempt["traceback"].rstrip() or f"{attempt['error']}: {attempt['message']}".strip(": ")
             for line in legible.block(trace).splitlines():
                 self.stdout.write(f"  {line}")
+        for line in log_lines(log):
+            self.stdout.write(line)

@@ -14,7 +14,7 @@ from django.db import Error
 from django_locqueue import conf
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.status_text import StatusText, with_time
-from django_locqueue.observability.logs import duration
+from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import Snapshot, WorkerState
 from django_locqueue.observability.status_json import status_json
 from django_locqueue.observability.verdict import (
@@ -75,10 +75,9 @@ class Command(QueueCommand):
     def handle(self, *, backend: str | None, **options: Any) -> None:
         if os.environ.get("NO_COLOR"):
             self.style = no_style()
-        self.chosen = backend
         super().handle(backend=backend, **options)
 
-    def change(self, store: Store, **options: Any) -> None:
+    def perform(self, store: Store, **options: Any) -> None:
         self._refuse(options)
         # Without --backend: all that there are.
         self.databases = queue_databases() if self.chosen is None else [store.alias]
@@ -135,10 +134,9 @@ class Command(QueueCommand):
         known = [each.name for snapshot in found for each in snapshot.queues]
         if queue not in known and not any(snapshot.missing_migrations for snapshot in found):
             close = conf.closest(queue, known)
-            hint = f' Did you mean "{close}"?' if close else ""
-            self.stderr.write(
-                self.style.ERROR(f'Queue "{queue}" does not exist.{hint} Known queues: {", ".join(known) or "none"}.')
-            )
+            hint = f' Did you mean "{safe(close)}"?' if close else ""
+            there = ", ".join(map(safe, known)) or "none"
+            self.stderr.write(self.style.ERROR(f'Queue "{queue}" does not exist.{hint} Known queues: {there}.'))
             sys.exit(Level.UNKNOWN.code)
 
     def _draw(self, found: Sequence[Snapshot], verdict: Verdict, queue: str) -> None:

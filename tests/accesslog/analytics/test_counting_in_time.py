@@ -7,7 +7,9 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
+from django_locqueue.accesslog.analytics import days
 from django_locqueue.accesslog.analytics.counting import count, store
+from django_locqueue.accesslog.analytics.period import hour_of
 from django_locqueue.accesslog.analytics.stale import mark_stale
 from django_locqueue.accesslog.analytics.tasks import count_hours, count_stale_hours
 from django_locqueue.accesslog.models import HourlyStat, StaleHour
@@ -80,6 +82,40 @@ def test_an_hour_that_two_workers_count_at_once_is_not_doubled():
     assert stored == [False]
     assert counted() == 1
     assert StaleHour.objects.count() == 1  # it is counted again
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_hour_that_is_first_counted_while_its_day_is_added_up_is_in_the_sums_or_these_are_gone(monkeypatch):
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    yesterday, added_up = HOUR - days.DAY, []
+    rows = [logged(hour=days.day_of(yesterday)), logged(hour=days.day_of(yesterday) + days.DAY / 2)]
+    log(rows[0])
+    mark_stale([rows[0].time])
+    count_stale_hours()
+    log(rows[1])
+    late = StaleHour.objects.create(hour=hour_of(rows[1].time))
+    began, forget_day = threading.Event(), days.forget_day
+
+    def forgetting(day):
+        began.set()  # its rows are read, and do not hold the late hour
+        return forget_day(day)
+
+    def add_up():
+        try:
+            added_up.append(days.add_up(days.day_of(yesterday)))
+        finally:
+            connections.close_all()
+
+    monkeypatch.setattr(days, "forget_day", forgetting)
+    other = threading.Thread(target=add_up)
+    with transaction.atomic():
+        assert store(late.hour, count(late.hour), [late.pk])
+        other.start()
+        assert began.wait(20)
+    other.join(20)
+    assert added_up == [False]
+    assert not HourlyStat.objects.filter(dimension="+all").exists()
 
 
 @pytest.mark.django_db
