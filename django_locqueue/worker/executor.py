@@ -41,7 +41,8 @@ class Executor:
     """``backend``: the worker's own. Its database is served; a task's options are those of the task's backend.
 
     ``watch(execution)`` is called when a function begins that has a deadline, and when one is cancelled; ``reported``
-    for each word that a task says of its progress, and each line of its log. ``owns_connections``: not where they are a test's.
+    for each word that a task says of its progress, and each line of its log. ``owns_connections``: not where they are
+    a test's.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class LogKeeper(logging.Handler):
         reported(execution)
 
     def _is_alone_with(self, record: logging.LogRecord) -> bool:
-        """Whether Python would have written it to stderr, as it does where a logger has no handler, but for this one."""
+        """Whether Python itself would have written it to stderr, as it does where a logger has no handler."""
         if logging.lastResort is None or record.levelno < logging.lastResort.level:
             return False
         logger: logging.Logger | None = logging.getLogger(record.name)
