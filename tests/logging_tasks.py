@@ -54,7 +54,7 @@ def write_badly() -> None:
     logger.info("%d of %d", "one")
     logger.info(Unspeakable())
     logger.debug("SELECT 1")
-    logger.info("a\0\ud835b " + "x" * 600)
+    logger.info("a\0\ud835b %s", "x" * 600)
 
 
 @task

@@ -32,7 +32,7 @@ class LogKeeper(logging.Handler):
         super().__init__(logging.INFO)
         self.most = most
 
-    def createLock(self) -> None:
+    def createLock(self) -> None:  # noqa: N802 - logging's name
         self.lock = None  # many threads append to a deque without one
 
     def handle(self, record: logging.LogRecord) -> bool:
@@ -41,7 +41,7 @@ class LogKeeper(logging.Handler):
                 self._keep(record, *followed)
             except (StopTask, TaskTimeout):  # it came into the thread at this moment, and is meant for the task
                 raise
-            except Exception:  # of a message that cannot be had as text; logging must not fail the task
+            except Exception:  # noqa: S110 - a message that is no text must not fail the task, and who would log it?
                 pass
         if self._is_alone_with(record):
             logging.lastResort.handle(record)  # type: ignore[union-attr]
