@@ -11,11 +11,11 @@ from tests.processes import wait_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-TASKS = 500
+TASKS = 2000
 NEVER_GIVE_UP = {"TEST_LOCQUEUE_OPTIONS": '{"MAX_CRASHES": 100}'}
 
 
-def test_as_much_is_added_as_there_were_tasks_that_add_1_though_their_workers_are_killed(run_fast_worker):
+def test_2000_tasks_that_add_1_add_2000_though_their_workers_are_killed(run_fast_worker):
     counter = Product.objects.create(price=0)
     workers = [run_fast_worker("-v", "0", env=NEVER_GIVE_UP) for _ in range(2)]
     added = 0
