@@ -72,20 +72,21 @@ def run_child(worker: Worker) -> int:
     """Serve in a thread, watch the code in this one; however this one ends, the worker stops first."""
     codes: list[int] = []
     received: list[int] = []
-    watching = True
+    left = threading.Event()  # this thread no longer watches
 
     def serve() -> None:
         codes.append(worker.run())
-        if watching:
+        while not left.is_set():
             os.kill(os.getpid(), signal.SIGTERM)  # wakes the reloader, which would watch for ever
+            left.wait(LOOK_SECONDS)
 
     def note(number: int, frame: Any) -> None:
-        nonlocal watching
-        received.append(number)
-        if watching:
-            watching = False
+        if not worker.finished.is_set():
+            received.append(number)
+            worker.request_stop()
+        # Where Python was in a callback of the garbage collector it ignores this; then `serve` asks again in its end.
+        if not left.is_set() and (len(received) == 1 or worker.finished.is_set()):
             sys.exit(0)
-        worker.request_stop()
 
     for number in STOPPING:
         signal.signal(number, note)
@@ -93,12 +94,13 @@ def run_child(worker: Worker) -> int:
         autoreload.start_django(autoreload.get_reloader(), serve)
         code = 0
     except SystemExit as ended:
+        left.set()
         code = ended.code if isinstance(ended.code, int) else 1
-    watching = False
-    if not worker.finished.is_set():
+    left.set()
+    if not worker.is_stopping and not worker.finished.is_set():
         worker.request_stop()
-        while not worker.finished.wait(LOOK_SECONDS):  # short waits, since a handler may need the lock
-            pass
+    while not worker.finished.wait(LOOK_SECONDS):  # short waits, since a handler may need the lock
+        pass
     return exit_code(received, code or (codes[0] if codes else 0))
 
 
