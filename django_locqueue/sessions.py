@@ -16,7 +16,8 @@ _BEGIN = {
         re.IGNORECASE,
     ),
     "mysql": re.compile(
-        r"\s*(SET\s+(?!TRANSACTION)|LOCK\s+TABLE|USE\s|PREPARE\s|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY)", re.IGNORECASE
+        r"\s*(SET\s+(?!TRANSACTION|STATEMENT)|LOCK\s+TABLE|USE\s|PREPARE\s|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY)",
+        re.IGNORECASE,
     ),
     "sqlite": re.compile(r"\s*(PRAGMA\s+\w+\s*=|ATTACH\s|DETACH\s|CREATE\s+TEMP)", re.IGNORECASE),
 }

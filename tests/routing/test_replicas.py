@@ -125,6 +125,8 @@ def test_the_admin_pages_read_there(project, traffic, root):
 
 
 def test_the_admin_changes_are_made_there(project, traffic, root):
+    if connections[project].vendor == "sqlite" and project != "default":
+        pytest.skip("the second alias is the same file here, which has one writer: admin's own records would wait")
     result = run_one(tasks.fail.enqueue())
     waiting = tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
     root.post(task_url(row(result), "retry"))

@@ -99,6 +99,7 @@ def test_what_ends_with_its_transaction_costs_no_connection():
         ("postgresql", "PREPARE TRANSACTION 'a'", False),
         ("postgresql", b"SET role none", True),
         ("mysql", "SET TRANSACTION READ ONLY", False),
+        ("mysql", "SET STATEMENT max_statement_time=1 FOR SELECT 1", False),
         ("mysql", "LOCK TABLES t WRITE", True),
         ("sqlite", "PRAGMA table_info(t)", False),
         ("sqlite", "ATTACH 'x' AS y", True),
