@@ -218,5 +218,5 @@ def test_an_argument_that_must_be_named_is_missed():
     def resize(image, *, width): ...
 
     check_arguments(resize, (1,), {"width": 2}, takes_context=False)
-    with pytest.raises(TypeError, match="missing a required .*argument: 'width'"):
+    with pytest.raises(TypeError, match=r"missing a required .*argument: 'width'"):
         check_arguments(resize, (1,), {}, takes_context=False)
