@@ -120,7 +120,8 @@ class Process:
             self._process.kill()
             self._process.wait()
         self._reader.join(5)
-        if self._process.stdout is not None:
+        # A child of a killed one may still hold the pipe: to close it under the reader would wait for that child.
+        if self._process.stdout is not None and not self._reader.is_alive():
             self._process.stdout.close()
 
     def _read(self) -> None:
