@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.expressions import Col
 
 from django_locqueue import clock
 from django_locqueue.policies import payload
@@ -76,4 +77,5 @@ class MomentField(models.DateTimeField):  # type: ignore[type-arg]
         return bounded, params if bounded == sql else (*params,) * 5
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return clock.storable(clock.EARLIEST) if value is None and not self.null else value
+        is_unreadable = value is None and not self.null and isinstance(expression, Col)  # the least of no rows is None
+        return clock.storable(clock.EARLIEST) if is_unreadable else value

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django_locqueue.compat import task_finished
 from django_locqueue.models import BulkOperation, Task
 from django_locqueue.scheduler.scheduler import Scheduler
+from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.store import Store, bulk, store_for
 from django_locqueue.store.selection import Selection
 from django_locqueue.worker import bulk as bulk_work
@@ -130,6 +131,7 @@ def test_one_with_a_rate_lets_the_next_go_first(store: Store) -> None:
 
 def test_it_sleeps_until_there_is_something_to_do(store: Store) -> None:
     work = BulkWork(store)
+    assert work.run_once() == IDLE_SECONDS
     work.look()
     assert not work._wake.is_set()
     ask(store)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from django_locqueue.models import Queue
 from django_locqueue.scheduler import scheduler
-from django_locqueue.worker import bulk, claimer, dispatcher, heartbeat, limited, maintenance
+from django_locqueue.worker import announcer, bulk, claimer, dispatcher, heartbeat, limited, maintenance
 from django_locqueue.worker.listener import PING_SECONDS
 from django_locqueue.worker.options import WorkerOptions
 from django_locqueue.worker.worker import Worker
@@ -30,14 +30,15 @@ def clock(monkeypatch):
     clock = StoppedClock()
     for module in (bulk, claimer, dispatcher, heartbeat, limited, maintenance, scheduler):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(bulk, "close_connections", lambda: None)  # it is the test's
+    monkeypatch.setattr(announcer, "close_old_connections", lambda: None)
     return clock
 
 
 def statements_of(workers, clock, seconds):
     """Run the workers' services for a time, each when it said; return how many statements they sent."""
     number = itertools.count()
-    names = ("heartbeat", "dispatcher", "maintenance")  # which looks for the scheduler too; that one sleeps
-    services = [getattr(worker, name) for worker in workers for name in names]
+    services = [each for worker in workers for each in worker.services if each is not worker.listener]
     passes = [(clock.now, next(number), service) for service in services]
     end = clock.now + seconds
     with CaptureQueriesContext(connection) as queries:
