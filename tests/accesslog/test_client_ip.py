@@ -117,7 +117,7 @@ def test_behind_a_socket_file_garbage_is_nobody():
     assert ask("", "garbage", networks=("unix:",)) is None
 
 
-def test_nothing_is_trusted_by_default():
+def test_i6_nothing_is_trusted_by_default():
     assert ask("198.51.100.7", "1.2.3.4", networks=()) == "198.51.100.7"
 
 
@@ -126,7 +126,7 @@ def test_only_the_configured_header_counts():
     assert client_ip(meta, Trust.parse(NETWORKS, None, FORWARDED)) == "5.6.7.8"
 
 
-def test_a_client_that_bypasses_the_cdn_cannot_name_itself():
+def test_i6_a_client_that_bypasses_the_cdn_cannot_name_itself():
     assert ask("198.51.100.7", "1.2.3.4", key="HTTP_CF_CONNECTING_IP") == "198.51.100.7"
 
 

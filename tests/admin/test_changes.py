@@ -35,19 +35,19 @@ def test_retry_puts_failed_tasks_back(root: Client, make_task: Callable[..., Tas
     assert states(tasks) == ["ready", "ready"]
 
 
-def test_retry_makes_no_copies(root: Client, make_task: Callable[..., Task]) -> None:
+def test_g4_retry_makes_no_copies(root: Client, make_task: Callable[..., Task]) -> None:
     act(root, "retry", [make_task("failed")])
     assert Task.objects.count() == 1
 
 
-def test_retry_skips_what_has_not_failed_and_says_so(root: Client, make_task: Callable[..., Task]) -> None:
+def test_g4_retry_skips_what_has_not_failed_and_says_so(root: Client, make_task: Callable[..., Task]) -> None:
     tasks = [make_task("failed"), make_task("running"), make_task("successful")]
     body = act(root, "retry", tasks)
     assert "Retried 1 task. 2 were skipped because they have not failed, or other tasks hold their unique keys." in body
     assert states(tasks) == ["ready", "running", "successful"]
 
 
-def test_the_same_form_sent_again_changes_nothing(root: Client, make_task: Callable[..., Task]) -> None:
+def test_g4_the_same_form_sent_again_changes_nothing(root: Client, make_task: Callable[..., Task]) -> None:
     tasks = [make_task("failed") for _ in range(3)]
     act(root, "retry", tasks)
     Task.objects.update(state="successful")

@@ -50,7 +50,7 @@ def test_what_asks_also_asks_why(name: str, root: Client, make_task: Make) -> No
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "successful"])
-def test_a_task_that_has_ended_runs_again_as_another_after_a_question(
+def test_g5_a_task_that_has_ended_runs_again_as_another_after_a_question(
     state: str, root: Client, make_task: Make
 ) -> None:
     task = make_task(state, task_path="tests.tasks.add", args_kwargs={"args": [1, 2], "kwargs": {}}, return_value=1)

@@ -115,7 +115,7 @@ def test_the_task_page_takes_at_most_eight_queries(
 
 @pytest.mark.any_vendor
 @pytest.mark.parametrize("page", PAGES)
-def test_more_rows_take_no_more_queries(page: str, root: Client, one_of_each: Any, make_task: Any) -> None:
+def test_g2_more_rows_take_no_more_queries(page: str, root: Client, one_of_each: Any, make_task: Any) -> None:
     few = len(queries_of(root, list_url(page)))
     for number in range(10):
         for state in ("ready", "failed", "successful"):

@@ -50,7 +50,7 @@ def test_what_is_left_out_is_as_its_definition_says(root: Client) -> None:
         ({"run_after": "2001-01-01T00:00"}, "This time has passed."),
     ],
 )
-def test_what_could_never_run_is_refused_with_the_reason(posted: Any, problem: str, root: Client) -> None:
+def test_g6_what_could_never_run_is_refused_with_the_reason(posted: Any, problem: str, root: Client) -> None:
     assert problem in add(root, **posted).content.decode()
     assert not Task.objects.exists()
     assert not Activity.objects.exists()

@@ -94,7 +94,7 @@ def assert_harmless(body: str, url: str = "") -> None:
 
 
 @pytest.mark.any_vendor
-def test_no_filter_or_search_lets_it_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:
+def test_g1_no_filter_or_search_lets_it_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:
     for name in ("q", "queue", "state", "tab", "behind"):
         response = root.get(list_url("task"), {name: evil}, follow=True)
         assert response.status_code == 200
@@ -102,7 +102,7 @@ def test_no_filter_or_search_lets_it_through(evil: str, evil_tasks: dict[str, Ta
 
 
 @pytest.mark.any_vendor
-def test_no_message_or_history_lets_it_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:
+def test_g1_no_message_or_history_lets_it_through(evil: str, evil_tasks: dict[str, Task], root: Client) -> None:
     response = root.post(task_url(evil_tasks["failed"], "retry"), follow=True)
     assert_harmless(response.content.decode())
     assert_harmless(root.get("/admin/").content.decode().replace("\u202e", ""))  # admin's own list of recent actions

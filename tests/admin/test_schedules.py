@@ -105,7 +105,7 @@ class TestForm:
         assert "At 03:00" in page
         assert not Schedule.objects.exists()
 
-    def test_only_registered_tasks_are_offered(self, root: Client) -> None:
+    def test_g6_only_registered_tasks_are_offered(self, root: Client) -> None:
         page = root.get(ADD).content.decode()
         assert '<option value="testproject.shop.tasks.send_receipt">' in page
         assert "os.system" not in page

@@ -109,7 +109,7 @@ def test_what_json_cannot_hold_is_refused_before_any_sql_by_position(value, djan
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("value", REFUSED.values(), ids=REFUSED)
-def test_what_json_cannot_hold_is_refused_before_any_sql_by_name(value, django_assert_num_queries):
+def test_d6_what_json_cannot_hold_is_refused_before_any_sql_by_name(value, django_assert_num_queries):
     with django_assert_num_queries(0), pytest.raises((TypeError, ValueError), match="customer"):
         tasks.echo.enqueue(customer=value)
 
@@ -161,7 +161,7 @@ def test_what_is_accepted_is_stored_unchanged(value):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_accepted_reaches_the_task_and_comes_back_unchanged():
+def test_d1_d2_what_is_accepted_reaches_the_task_and_comes_back_unchanged():
     result = run_one(tasks.echo.enqueue(list(KEPT.values())))
     assert repr(result.return_value) == repr(list(KEPT.values()))
 

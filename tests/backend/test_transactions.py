@@ -48,7 +48,7 @@ def ready_elsewhere():
     return in_thread(lambda: Task.objects.ready().count())
 
 
-def test_a_task_is_not_seen_before_the_commit_and_finds_what_was_committed_with_it():
+def test_e1_a_task_is_not_seen_before_the_commit_and_finds_what_was_committed_with_it():
     with transaction.atomic():
         result = tasks.read_group.enqueue(Group.objects.create(name="committed").pk)
         assert ready_elsewhere() == 0
@@ -56,13 +56,13 @@ def test_a_task_is_not_seen_before_the_commit_and_finds_what_was_committed_with_
     assert run_one(result).return_value == "committed"
 
 
-def test_a_task_is_gone_with_the_transaction_that_rolls_back():
+def test_e1_a_task_is_gone_with_the_transaction_that_rolls_back():
     with pytest.raises(RuntimeError), transaction.atomic():
         enqueue_and_raise((tasks.add, 1))
     assert not Task.objects.exists()
 
 
-def test_a_task_is_gone_with_its_savepoint_alone():
+def test_e1_a_task_is_gone_with_its_savepoint_alone():
     with transaction.atomic():
         outer = tasks.add.enqueue(1)
         with pytest.raises(RuntimeError), transaction.atomic():
@@ -70,7 +70,7 @@ def test_a_task_is_gone_with_its_savepoint_alone():
     assert list(Task.objects.values_list("pk", flat=True)) == [int(outer.id)]
 
 
-def test_many_tasks_are_gone_with_the_transaction_that_rolls_back():
+def test_e1_many_tasks_are_gone_with_the_transaction_that_rolls_back():
     with transaction.atomic():
         tasks.add.enqueue_many([((number,), {}) for number in range(2500)])
         transaction.set_rollback(True)
@@ -106,7 +106,7 @@ def test_enqueueing_on_commit_without_a_transaction_is_at_once():
     assert Task.objects.count() == 1
 
 
-def test_a_failing_enqueue_takes_the_data_of_its_transaction_with_it(monkeypatch):
+def test_e2_a_failing_enqueue_takes_the_data_of_its_transaction_with_it(monkeypatch):
     def broken(call):
         raise compat.InvalidTask("the table is away")
 

@@ -57,7 +57,7 @@ def test_a_fresh_set_is_as_many_attempts_as_a_new_task_has(settings: Any) -> Non
 
 
 class TestAgain:
-    def test_it_is_another_task_of_the_same_call(self) -> None:
+    def test_g5_it_is_another_task_of_the_same_call(self) -> None:
         task = finished(tasks.add, 3, queue_name="mail", priority=5, metadata={"language": "zh-hans"})
         applied = do("again", task.pk)
         assert applied.done == [task.pk]

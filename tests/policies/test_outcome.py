@@ -98,7 +98,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("error", HOSTILE.values(), ids=HOSTILE.keys())
-def test_any_exception_becomes_text_that_every_database_stores(error: BaseException):
+def test_d4_any_exception_becomes_text_that_every_database_stores(error: BaseException):
     report = ErrorReport.of(raised(error))
     assert len(report.class_path) <= CLASS_LENGTH
     assert len(report.message) <= MESSAGE_LENGTH
@@ -144,7 +144,7 @@ def test_making_a_report_leaves_the_recursion_limit_alone():
 
 
 @given(st.text(st.characters()), st.integers(1, 50))
-def test_shortened_text_fits_and_can_be_stored(text: str, length: int):
+def test_d3_shortened_text_fits_and_can_be_stored(text: str, length: int):
     short = shortened(text, length)
     assert len(short) <= length
     short.encode("utf-8")

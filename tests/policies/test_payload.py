@@ -85,7 +85,7 @@ def test_the_stored_form_is_compact_and_keeps_the_order_of_keys():
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
-def test_a_type_that_does_not_survive_is_refused_by_name(value: Any, kind: str, instead: str):
+def test_d6_a_type_that_does_not_survive_is_refused_by_name(value: Any, kind: str, instead: str):
     for args, kwargs, name in [
         ([0, value], {}, "args[1]"),
         ([], {"order": value}, "order"),

@@ -31,7 +31,7 @@ def test_each_wait_is_twice_the_last_up_to_the_longest(attempt: int, seconds: fl
 @pytest.mark.parametrize("attempt", [20, 47, 60, 1100, 10**9])
 @pytest.mark.parametrize("factor", [2, 5, 2.0, 5.0])
 @pytest.mark.parametrize("base", [2, 1e-320, 1e308])
-def test_no_attempt_number_overflows(attempt: int, factor: float, base: float):
+def test_c9_no_attempt_number_overflows(attempt: int, factor: float, base: float):
     assert 0 <= exponential(attempt, backoff(FACTOR=factor, BASE=base)) <= 3600
 
 

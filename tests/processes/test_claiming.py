@@ -29,7 +29,7 @@ def assert_each_was_started_once(ledger):
     assert not Task.objects.exclude(attempt=1).exists()
 
 
-def test_two_workers_start_each_task_once(run_fast_worker, ledger):
+def test_a1_two_workers_start_each_task_once(run_fast_worker, ledger):
     tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
     drain_with(run_fast_worker, 2, "--threads", "4")
     assert_each_was_started_once(ledger)
@@ -37,7 +37,7 @@ def test_two_workers_start_each_task_once(run_fast_worker, ledger):
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the journal is SQLite's")
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_sqlite_without_special_options_starts_each_task_once(run_fast_worker, ledger, journal):
+def test_a5_sqlite_without_special_options_starts_each_task_once(run_fast_worker, ledger, journal):
     tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
     connection.close()  # the journal mode, which the file keeps, changes only while nobody else has it open
     with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as own:

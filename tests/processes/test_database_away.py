@@ -48,7 +48,7 @@ def assert_leaves_soon(worker):
     assert time.monotonic() - began < 10  # it was 20, and as long as the network wanted
 
 
-def test_an_idle_worker_leaves_a_database_that_says_nothing(run_behind, proxy):
+def test_b2_an_idle_worker_leaves_a_database_that_says_nothing(run_behind, proxy):
     """B2."""
     worker = run_behind()
     worker.wait_for("started")
@@ -65,7 +65,7 @@ def test_a_worker_that_hangs_in_its_first_connection_leaves_at_the_first_signal(
     assert not Worker.objects.exists()
 
 
-def test_outcomes_are_kept_while_the_database_is_away(run_behind, proxy, ledger):
+def test_b4_outcomes_are_kept_while_the_database_is_away(run_behind, proxy, ledger):
     """B4."""
     results = [tasks.wait_for_go.enqueue(ledger.path) for _ in range(3)]
     worker = run_behind("--threads", "3")

@@ -15,7 +15,7 @@ LEASE_AND_SWEEP = 1 + 0.4  # of tests.settings_fast
 SLACK = 10  # the machine is busy
 
 
-def test_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, ledger):
+def test_b1_another_worker_runs_the_task_of_one_that_was_killed(run_fast_worker, ledger):
     result = tasks.sleep_at_first.enqueue(ledger.path, 60)
     first = run_fast_worker("--threads", "1", "--worker-id", "first")
     ledger.wait_for("start")
@@ -50,7 +50,7 @@ def a_session_waits():
 
 
 @pytest.mark.any_vendor
-def test_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):
+def test_a7_a_task_that_was_taken_back_goes_before_less_important_ones_that_came_meanwhile(run_fast_worker, ledger):
     """Case A7: one worker with one thread, and more to do than it can."""
     tasks.sleep_at_first.using(priority=10).enqueue(ledger.path, 60)
     first = run_fast_worker("--threads", "1")
@@ -76,7 +76,7 @@ def test_a_new_worker_with_the_name_of_a_dead_one_takes_over_its_task(run_fast_w
 
 
 @pytest.mark.any_vendor
-def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
+def test_b1_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, ledger):
     tasks.note.enqueue(ledger.path)
     store = our_backend().store
     dead = store.register_worker("dead:1", lease=0.1)
@@ -86,7 +86,7 @@ def test_a_task_that_was_claimed_and_never_begun_is_run_too(run_fast_worker, led
 
 
 @pytest.mark.any_vendor
-def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
+def test_b5_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_worker, ledger):
     result = deadly_tasks.kill_own_process.enqueue(ledger.path)
     canaries = [tasks.add.enqueue(number) for number in range(10)]
     deaths = 0
@@ -107,7 +107,7 @@ def test_a_task_that_kills_its_workers_is_failed_and_others_are_done(run_fast_wo
 
 @pytest.mark.any_vendor
 @pytest.mark.parametrize("name", ["exit_with", "call_exit", "interrupt", "exit_async"])
-def test_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
+def test_f4_exit_in_a_task_does_not_end_the_worker(run_fast_worker, name):
     result = getattr(tasks, name).enqueue()
     canary = tasks.add.enqueue(1)
     worker = run_fast_worker("--drain", "--threads", "1")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 LEASE = 1  # of tests.settings_fast
 
 
-def test_a_task_that_outlasts_many_leases_is_started_once(run_fast_worker, ledger):
+def test_a2_a_task_that_outlasts_many_leases_is_started_once(run_fast_worker, ledger):
     """A2."""
     results = [
         definition.enqueue(ledger.path, 4 * LEASE)
@@ -56,7 +56,7 @@ def assert_the_second_has_done_it(result, first, ledger):
     assert {row(each).worker_ids for each in later} == {"first\n", "second\n"}
 
 
-def test_a_worker_that_wakes_when_another_has_done_its_task_changes_nothing(stalled, ledger):
+def test_b3_a_worker_that_wakes_when_another_has_done_its_task_changes_nothing(stalled, ledger):
     """B3."""
     result, first, _ = stalled
     wait_until(lambda: row(result).state == State.SUCCESSFUL)
@@ -65,7 +65,7 @@ def test_a_worker_that_wakes_when_another_has_done_its_task_changes_nothing(stal
 
 
 @pytest.mark.any_vendor
-def test_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
+def test_b3_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
     """B3, in the other order: its sleep began earlier, and is over before the other's."""
     result, first, _ = stalled
     first.signal(signal.SIGCONT)
@@ -73,7 +73,7 @@ def test_a_worker_that_wakes_and_ends_first_changes_nothing(stalled, ledger):
 
 
 @pytest.mark.any_vendor
-def test_a_worker_whose_row_is_gone_registers_anew_and_goes_on(run_fast_worker, ledger):
+def test_b8_a_worker_whose_row_is_gone_registers_anew_and_goes_on(run_fast_worker, ledger):
     """B8: a person deletes its row."""
     run_fast_worker("--worker-id", "w").wait_for("started")  # it has read its row by now
     before = Worker.objects.get().pk
@@ -88,7 +88,7 @@ SERVICES = ["locqueue-dispatcher", "locqueue-acker", "locqueue-heartbeat", "locq
 
 @pytest.mark.any_vendor
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_worker_whose_thread_has_died_leaves_with_1(run_fast_worker, name):
+def test_b8_a_worker_whose_thread_has_died_leaves_with_1(run_fast_worker, name):
     """B8."""
     worker = run_fast_worker("--threads", "2", wait=False)
     deadly_tasks.end_thread.enqueue(name)
@@ -97,7 +97,7 @@ def test_a_worker_whose_thread_has_died_leaves_with_1(run_fast_worker, name):
 
 
 @pytest.mark.any_vendor
-def test_a_child_whose_thread_has_died_is_replaced(start_process):
+def test_b8_a_child_whose_thread_has_died_is_replaced(start_process):
     """B8."""
     supervisor = start_process("runqueue", "--processes", "2", env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
     wait_until(lambda: Worker.objects.count() == 2, supervisor)

@@ -108,7 +108,7 @@ def test_a_worker_waits_for_a_database_that_comes_later(start_process, tmp_path)
     assert worker.wait(60) == 0
 
 
-def test_memory_does_not_grow_with_the_tasks(start_process):
+def test_f1_memory_does_not_grow_with_the_tasks(start_process):
     """F1: what a task leaves in the process is bounded, with DEBUG on too."""
     results = [deadly_tasks.read_much.enqueue(number) for number in range(900)]
     worker = start_process("runqueue", "--drain", "--threads", "2", "--no-reload", env={**FAST, "TEST_DEBUG": "on"})

@@ -21,7 +21,7 @@ PROJECTS = {
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_a_worker_does_all_its_work_where_the_queue_is_written(run_worker, project, tmp_path):
+def test_e3_a_worker_does_all_its_work_where_the_queue_is_written(run_worker, project, tmp_path):
     environment, alias = PROJECTS[project]
     done = tasks.create_group.enqueue("written")
     failed = tasks.fail.enqueue()

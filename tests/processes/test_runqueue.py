@@ -213,7 +213,7 @@ def edited(ledger):
 """
 
 
-def test_an_edited_module_restarts_the_worker_after_the_running_task(run_fast_worker, ledger, tmp_path):
+def test_f9_an_edited_module_restarts_the_worker_after_the_running_task(run_fast_worker, ledger, tmp_path):
     module = tmp_path / "edited_tasks.py"
     module.write_text(EDITED.format(version="old"))
     first = enqueue_as("edited_tasks.edited", tasks.note, ledger.path)

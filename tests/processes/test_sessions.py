@@ -64,7 +64,7 @@ def run_a_wave(worker, before):
     return most[0]
 
 
-def test_a_worker_holds_a_session_for_each_thread_and_a_few_of_its_own(run_worker, kept):
+def test_b6_a_worker_holds_a_session_for_each_thread_and_a_few_of_its_own(run_worker, kept):
     before = sessions()
     worker = run_worker("--threads", str(THREADS), env=kept)
     held = [run_a_wave(worker, before) for _ in range(3)]
@@ -75,7 +75,7 @@ def test_a_worker_holds_a_session_for_each_thread_and_a_few_of_its_own(run_worke
 
 
 @pytest.mark.parametrize("kept", ["kept for ever", "pooled"], indirect=True)
-def test_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept):
+def test_b6_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept):
     before = sessions()
     tasks.create_group.enqueue_many([((str(number),), {}) for number in range(20)])
     worker = run_worker("--drain", "--threads", str(THREADS), env=kept, wait=False)
@@ -84,7 +84,7 @@ def test_a_worker_that_has_drained_its_queue_leaves_no_session(run_worker, kept)
     wait_until(lambda: sessions() <= before)
 
 
-def test_no_transaction_is_left_open_while_a_task_runs_and_while_nothing_does(run_worker, ledger):
+def test_e6_no_transaction_is_left_open_while_a_task_runs_and_while_nothing_does(run_worker, ledger):
     """E6. The server ends each session that is idle in a transaction for half a second, and the worker notices none."""
     if connection.vendor != "postgresql":
         pytest.skip("PostgreSQL ends such sessions")

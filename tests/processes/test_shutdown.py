@@ -18,7 +18,7 @@ def assert_given_back(result):
     assert (stored.state, stored.attempt, stored.worker_ids, stored.crashes) == (State.READY, 0, "", 0)
 
 
-def test_a_task_finishes_after_a_stop_signal(run_fast_worker, ledger):
+def test_b2_a_task_finishes_after_a_stop_signal(run_fast_worker, ledger):
     result = tasks.wait_for_go.enqueue(ledger.path)
     worker = run_fast_worker()
     ledger.wait_for("start")
@@ -31,7 +31,7 @@ def test_a_task_finishes_after_a_stop_signal(run_fast_worker, ledger):
     assert Worker.objects.get().stopped_at is not None
 
 
-def test_no_task_is_begun_after_a_stop_signal(run_fast_worker, ledger):
+def test_b2_no_task_is_begun_after_a_stop_signal(run_fast_worker, ledger):
     tasks.wait_for_go.enqueue(ledger.path)
     worker = run_fast_worker("--threads", "2")
     ledger.wait_for("start")
@@ -43,7 +43,7 @@ def test_no_task_is_begun_after_a_stop_signal(run_fast_worker, ledger):
     assert row(late).state == State.READY
 
 
-def test_a_task_that_outlasts_the_grace_time_is_given_back(run_fast_worker, ledger):
+def test_b2_a_task_that_outlasts_the_grace_time_is_given_back(run_fast_worker, ledger):
     result = tasks.note_and_sleep.enqueue(ledger.path, 60)
     worker = run_fast_worker("--grace", "0.5")
     ledger.wait_for("start")
@@ -64,7 +64,7 @@ def test_a_task_that_watches_for_the_stop_ends_by_itself(run_fast_worker):
     assert_given_back(result)
 
 
-def test_what_was_given_back_is_run_by_the_next_worker_at_once(run_fast_worker, ledger):
+def test_b2_what_was_given_back_is_run_by_the_next_worker_at_once(run_fast_worker, ledger):
     tasks.sleep_at_first.enqueue(ledger.path, 60)
     worker = run_fast_worker("--grace", "0")
     ledger.wait_for("start")

@@ -19,7 +19,7 @@ def pids(ledger):
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_hung_tasks_are_timed_out_and_the_rest_is_done(start_process, ledger, processes):
+def test_f3_hung_tasks_are_timed_out_and_the_rest_is_done(start_process, ledger, processes):
     # A worker that has lost all its threads leaves, and is started again as a service manager would.
     hung = [timed_tasks.hang.enqueue(ledger.path, how) for how in HOW]
     canaries = [tasks.add.enqueue(number) for number in range(20)]
@@ -73,7 +73,7 @@ def test_a_process_in_which_nothing_can_run_is_killed_and_its_task_charged_a_cra
     wait_until(lambda: row(canary).state == State.SUCCESSFUL, supervisor)
 
 
-def test_timeouts_work_on_four_threads_of_one_process(run_fast_worker):
+def test_f2_timeouts_work_on_four_threads_of_one_process(run_fast_worker):
     results = [timed_tasks.spin.enqueue() for _ in range(8)]
     canary = tasks.add.enqueue(1)
     worker = run_fast_worker("--drain", "--threads", "4")

@@ -9,7 +9,7 @@ from tests.processes import wait_until
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_key_that_is_enqueued_again_after_its_worker_was_killed_runs_once_at_a_time(run_fast_worker, ledger):
+def test_a8_a_key_that_is_enqueued_again_after_its_worker_was_killed_runs_once_at_a_time(run_fast_worker, ledger):
     """A8."""
     first = unique_tasks.stay_at_first.enqueue(ledger.path, 60)
     for number in range(5):

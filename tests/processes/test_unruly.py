@@ -22,7 +22,7 @@ def test_a_child_that_leaves_a_transaction_of_its_parent_commits_and_spoils_noth
     assert sorted(Group.objects.values_list("name", flat=True)) == ["after the fork", "before the fork", "canary"]
 
 
-def test_a_segmentation_fault_is_a_crash_like_any_other(start_process, ledger):
+def test_b5_a_segmentation_fault_is_a_crash_like_any_other(start_process, ledger):
     result = deadly_tasks.break_the_process_at_first.enqueue(ledger.path)
     supervisor = start_process("runqueue", "--processes", "2", env={"DJANGO_SETTINGS_MODULE": "tests.settings_fast"})
     wait_until(lambda: row(result).state == State.SUCCESSFUL, supervisor)
@@ -40,7 +40,7 @@ def test_a_task_that_closes_the_standard_streams_silences_the_worker_and_no_more
     assert worker.wait(20) == 0
 
 
-def test_tasks_of_the_dead_take_no_slot_of_the_living(run_fast_worker):
+def test_f7_tasks_of_the_dead_take_no_slot_of_the_living(run_fast_worker):
     """F7."""
     store = our_backend().store
     for number in range(4):
@@ -53,7 +53,7 @@ def test_tasks_of_the_dead_take_no_slot_of_the_living(run_fast_worker):
     assert Task.objects.running().count() == 4
 
 
-def test_what_a_person_changes_while_a_task_runs_is_still_there_when_it_has_ended(run_fast_worker, ledger):
+def test_f8_what_a_person_changes_while_a_task_runs_is_still_there_when_it_has_ended(run_fast_worker, ledger):
     """F8."""
     result = tasks.wait_for_go.enqueue(ledger.path)
     worker = run_fast_worker()

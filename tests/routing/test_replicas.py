@@ -28,7 +28,7 @@ from tests.running import make_ready, our_backend, row, run_next, run_one
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "second"])
 
 
-def test_a_task_is_stored_read_cancelled_and_put_back_there(project, traffic):
+def test_e3_a_task_is_stored_read_cancelled_and_put_back_there(project, traffic):
     result = tasks.add.enqueue(1)
     tasks.add.enqueue_many([((number,), {}) for number in range(3)])
     assert our_backend().get_result(result.id).cancel("not wanted")
@@ -56,7 +56,7 @@ def test_a_task_may_write_on_default_while_its_queue_is_elsewhere(project, traff
     assert traffic.goes_only_to(project)
 
 
-def test_a_task_runs_in_no_transaction_of_the_queue(project, traffic):
+def test_e6_a_task_runs_in_no_transaction_of_the_queue(project, traffic):
     assert run_one(tasks.open_transactions.enqueue()).return_value == []
     assert traffic.goes_only_to(project)
 
@@ -114,7 +114,7 @@ def root():
     return client
 
 
-def test_the_admin_pages_read_there(project, traffic, root):
+def test_e3_the_admin_pages_read_there(project, traffic, root):
     result = run_one(tasks.fail.enqueue())
     worker = Worker.objects.get()
     Task.objects.create(task_path="x.y", args_kwargs={}, state="running", worker=worker, attempt=1, worker_ids="w\n")

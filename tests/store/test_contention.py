@@ -20,7 +20,7 @@ TOTAL = BULK * ROUNDS * PRODUCERS
 PATIENCE = 1200  # turns of each loop; far more than are needed
 
 
-def test_enqueue_claim_promote_and_prune_do_not_hurt_each_other(store: Store, new_owner: Callable[..., Owner]):
+def test_a4_enqueue_claim_promote_and_prune_do_not_hurt_each_other(store: Store, new_owner: Callable[..., Owner]):
     """A4."""
     claimed: list[int] = []
 

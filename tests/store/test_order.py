@@ -84,14 +84,14 @@ def test_over_queues_no_lower_priority_is_served_before_a_higher(store: Store, o
     assert priorities == sorted(priorities, reverse=True)
 
 
-def test_a_retried_task_keeps_its_priority(store: Store, owner: Owner):
+def test_a7_a_retried_task_keeps_its_priority(store: Store, owner: Owner):
     pk = enqueue(store, priority=5, max_attempts=2).id
     store.ack([(claim_one(store, owner), outcome(Kind.RETRIED))])
     put(priority=4, run_after=ago(days=9))
     assert served(store, owner, 1) == [pk]
 
 
-def test_a_rescued_task_keeps_its_priority(store: Store, owner: Owner, other: Owner):
+def test_a7_a_rescued_task_keeps_its_priority(store: Store, owner: Owner, other: Owner):
     pk = enqueue(store, priority=5).id
     claim_one(store, owner)
     put(priority=4, run_after=ago(days=9))

@@ -42,7 +42,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
-def test_arguments_come_out_as_they_went_in(store: Store, owner: Owner, value: Any):
+def test_d1_d2_arguments_come_out_as_they_went_in(store: Store, owner: Owner, value: Any):
     text = payload.dump_call([value], {"name": value})
     enqueue(store, args_kwargs=text)
     task = claim_one(store, owner)
@@ -52,7 +52,7 @@ def test_arguments_come_out_as_they_went_in(store: Store, owner: Owner, value: A
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
-def test_a_return_value_comes_out_as_it_went_in(store: Store, owner: Owner, value: Any):
+def test_d1_d2_a_return_value_comes_out_as_it_went_in(store: Store, owner: Owner, value: Any):
     task = running(store, owner)
     store.ack([(task, outcome(Kind.SUCCESSFUL, return_value=payload.dump(value)))])
     assert json.dumps(row(task.id)["return_value"]) == json.dumps(value)

@@ -242,7 +242,7 @@ def test_two_people_who_pause_a_queue_pause_it_once(store: Store, around: Callab
 
 
 @pytest.mark.parametrize("queues", [1, 3])
-def test_four_claimers_get_each_task_exactly_once(store: Store, around: Callable[..., Any], queues: int):
+def test_a1_four_claimers_get_each_task_exactly_once(store: Store, around: Callable[..., Any], queues: int):
     store.enqueue_many([call(queue_name=f"q{number % queues}", priority=number % 3) for number in range(500)])
 
     def work(number: int) -> list[int]:

@@ -303,7 +303,7 @@ def test_a_worker_whose_tasks_could_not_be_rescued_is_not_settled(store: Store, 
 # -- one unlucky row
 
 
-def test_a_row_that_cannot_be_rescued_does_not_hold_up_the_others(store: Store, owner: Owner):
+def test_a8_a_row_that_cannot_be_rescued_does_not_hold_up_the_others(store: Store, owner: Owner):
     *_, unlucky, second, third = [running(store, owner).id for _ in range(9)]  # ids that are no attempt's number
     Task.objects.filter(pk__lt=unlucky).delete()
     store.stop_worker(owner.id, now=NOW)

@@ -65,7 +65,7 @@ def is_ready_scan(node: dict[str, Any]) -> bool:
     return node.get("Index Name") == "locqueue_task_ready"
 
 
-def test_a_claim_behind_a_mark_does_not_read_what_was_claimed_before(store: Store, owner: Owner, old_snapshot: None):
+def test_h6_a_claim_behind_a_mark_does_not_read_what_was_claimed_before(store: Store, owner: Owner, old_snapshot: None):
     """H6."""
     put_many(DEAD)
     last = store.claim(owner, DEAD)[-1]

@@ -63,7 +63,7 @@ def watched(failures: Failures, function: Callable[[], Any]) -> Callable[[], Any
 # -- the caller's transaction
 
 
-def test_a_duplicate_breaks_no_transaction(failures, server_log):
+def test_e4_a_duplicate_breaks_no_transaction(failures, server_log):
     """E4."""
     with transaction.atomic(), connection.execute_wrapper(failures):
         first, second = unique_tasks.ship.enqueue(7), unique_tasks.ship.enqueue(7)
@@ -76,7 +76,7 @@ def test_a_duplicate_breaks_no_transaction(failures, server_log):
 
 
 @pytest.mark.parametrize("is_atomic", [True, False], ids=["atomic", "autocommit"])
-def test_twenty_callers_at_once_store_one_task(failures, server_log, is_atomic):
+def test_e4_twenty_callers_at_once_store_one_task(failures, server_log, is_atomic):
     """E4."""
 
     def enqueue() -> Any:
@@ -291,7 +291,7 @@ def _somebody_waits() -> bool:
 # -- recovery
 
 
-def test_a_key_that_was_enqueued_again_blocks_no_recovery(store, owner, other):
+def test_a8_a_key_that_was_enqueued_again_blocks_no_recovery(store, owner, other):
     """A8."""
     unique_tasks.ship.enqueue(7)
     unique_tasks.settle.enqueue(7)
@@ -309,7 +309,7 @@ def test_a_key_that_was_enqueued_again_blocks_no_recovery(store, owner, other):
 
 
 @pytest.mark.parametrize("kind", [Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED])
-def test_a_key_that_was_enqueued_again_hinders_no_task_to_be_put_back(store, owner, kind):
+def test_a8_a_key_that_was_enqueued_again_hinders_no_task_to_be_put_back(store, owner, kind):
     """A8."""
     unique_tasks.ship.enqueue(7)
     [task] = store.claim(owner, 1)

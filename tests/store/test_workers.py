@@ -85,7 +85,7 @@ def test_workers_that_stopped_long_ago_are_forgotten(store: Store, hours: float)
     assert set(Worker.objects.values_list("pk", flat=True)) == {live.pk, young.pk}
 
 
-def test_forgetting_a_worker_leaves_its_tasks_to_be_rescued(store: Store, django_assert_num_queries):
+def test_h1_forgetting_a_worker_leaves_its_tasks_to_be_rescued(store: Store, django_assert_num_queries):
     worker = store.register_worker("old", lease=30)
     store.stop_worker(worker.pk, now=ago(days=2))
     with django_assert_num_queries(1):  # no task row is touched

@@ -73,7 +73,7 @@ def scene(db: None, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return Scene(store_for("default"))
 
 
-def test_nothing_is_retried_twice_and_the_counts_add_up(scene: Scene) -> None:
+def test_g4_nothing_is_retried_twice_and_the_counts_add_up(scene: Scene) -> None:
     race(scene.go_through, scene.go_through, scene.run_tasks, scene.run_tasks)
     operation = BulkOperation.objects.get()
     assert operation.state == "done"

@@ -88,7 +88,7 @@ def serve(store, passes=4):
     return slots.submitted
 
 
-def test_damaged_rows_hold_up_no_other(store, rows):
+def test_d7_damaged_rows_hold_up_no_other(store, rows):
     _, sound = rows()
     given = {task.id for task in serve(store)}
     assert not set(sound) - given
@@ -106,14 +106,14 @@ def test_what_becomes_of_a_damaged_row_is_an_end_with_a_reason_or_a_run(store, r
     assert ends[UNCLAIMABLE][0] == State.FAILED
 
 
-def test_the_results_of_damaged_rows_can_be_read(rows):
+def test_d7_the_results_of_damaged_rows_can_be_read(rows):
     damaged, _ = rows()
     backend = our_backend()
     assert {name for name, pk in damaged.items() if backend.get_result(str(pk)).is_finished} == set()
 
 
 @pytest.mark.parametrize("state", ["ready", "running", "failed"])
-def test_the_pages_that_show_damaged_rows_can_be_read(rows, state):
+def test_d7_the_pages_that_show_damaged_rows_can_be_read(rows, state):
     damaged, _ = rows(state=state, attempt=1, worker_ids="w\n", finished_at=timezone.now())
     root = Client()
     root.force_login(User.objects.create_superuser("root"))

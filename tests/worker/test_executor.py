@@ -71,7 +71,7 @@ def test_a_task_that_gives_up_is_cancelled_and_failed_for_django():
         ("raise_group_of_exits", (), "builtins.BaseExceptionGroup"),
     ],
 )
-def test_what_would_end_a_process_ends_the_task_alone(name, args, class_path):
+def test_f4_what_would_end_a_process_ends_the_task_alone(name, args, class_path):
     first = getattr(tasks, name).enqueue(*args)
     canary = tasks.add.enqueue(1)
     run_next(2)
@@ -116,7 +116,7 @@ def test_a_return_value_that_is_not_json_fails_the_task(kind):
         "cannot be pickled",
     ],
 )
-def test_any_exception_leaves_a_readable_entry(kind):
+def test_d4_any_exception_leaves_a_readable_entry(kind):
     result = tasks.raise_hostile.enqueue(kind)
     canary = tasks.add.enqueue(1)
     run_next(2)
@@ -132,7 +132,7 @@ def test_any_exception_leaves_a_readable_entry(kind):
 @pytest.mark.parametrize(
     "path", ["no.such.module.task", "tests.tasks.removed", "tests.tasks.Path", "tests.tasks.write_ledger", "", "nodots"]
 )
-def test_a_path_that_leads_to_no_task_fails_that_task_alone(path, settings):
+def test_d5_a_path_that_leads_to_no_task_fails_that_task_alone(path, settings):
     settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     result, canary = tasks.add.enqueue(1), tasks.add.enqueue(2)
     Task.objects.filter(pk=int(result.id)).update(task_path=path)
@@ -145,7 +145,7 @@ def test_a_path_that_leads_to_no_task_fails_that_task_alone(path, settings):
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit(1)", "raise KeyboardInterrupt", "import nowhere", "def (", "1/0"])
-def test_a_module_that_breaks_at_import_fails_that_task_alone(code, tmp_path, monkeypatch, settings):
+def test_d5_a_module_that_breaks_at_import_fails_that_task_alone(code, tmp_path, monkeypatch, settings):
     settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"UNKNOWN_TASK_SECONDS": 0}}
     (tmp_path / "broken_tasks.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -28,14 +28,14 @@ def run_with_canary(definition, *args):
     return result
 
 
-def test_an_error_that_was_swallowed_in_a_transaction_spoils_that_task_alone():
+def test_e5_an_error_that_was_swallowed_in_a_transaction_spoils_that_task_alone():
     result = run_with_canary(unruly_tasks.swallow_an_error_in_atomic, "x")
     assert result.status in (SUCCESSFUL, compat.TaskResultStatus.FAILED)  # SQLite goes on, PostgreSQL cannot
     assert result.is_finished
 
 
 @pytest.mark.parametrize("name", ["leave_autocommit_off", "leave_raw_begin", "leave_an_open_atomic_block"])
-def test_what_a_task_leaves_uncommitted_is_rolled_back(name):
+def test_e5_what_a_task_leaves_uncommitted_is_rolled_back(name):
     assert run_with_canary(getattr(unruly_tasks, name), "leftover").status == SUCCESSFUL
     assert not Group.objects.filter(name="leftover").exists()
 
@@ -108,7 +108,7 @@ DEFAULTS = ["en", "UTC", "plain", 28, None]
     ],
     ids=["returns", "raises", "async", "times out"],
 )
-def test_a_task_begins_with_the_defaults_whatever_ran_before(change, args, look):
+def test_f5_a_task_begins_with_the_defaults_whatever_ran_before(change, args, look):
     change.enqueue(*args)
     result = look.enqueue()
     run_next(2)

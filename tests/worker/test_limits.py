@@ -161,7 +161,7 @@ def test_what_comes_too_late_for_its_rate_has_met_no_hook(settings):
     assert hooks.seen == []
 
 
-def test_tasks_of_a_dead_worker_free_their_places_when_its_lease_is_over(settings):
+def test_f7_tasks_of_a_dead_worker_free_their_places_when_its_lease_is_over(settings):
     """F7"""
     settings.LOCQUEUE = {"WORKER": {"POLL_SECONDS": (0.01, 0.05), "HEARTBEAT_SECONDS": 0.2, "LEASE_SECONDS": 1}}
     store = our_backend().store

@@ -31,14 +31,14 @@ def outcome_of(definition, *args):
         ("fail_and_wait_by_dict", 100),
     ],
 )
-def test_a_backoff_gives_the_wait_and_a_broken_one_the_longest(name, seconds):
+def test_c9_a_backoff_gives_the_wait_and_a_broken_one_the_longest(name, seconds):
     outcome = outcome_of(getattr(retried_tasks, name))
     assert (outcome.kind, outcome.delay) == (Kind.RETRIED, seconds)
 
 
 @pytest.mark.parametrize("tried", [1, 20, 47, 60, 1100, 30_000])
 @pytest.mark.parametrize("factor", [2, 5])
-def test_no_number_of_attempts_overflows_the_wait(settings, tried, factor):
+def test_c9_no_number_of_attempts_overflows_the_wait(settings, tried, factor):
     options = {"BACKOFF": {"FACTOR": factor, "MAX": 600}}
     settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
     result = tasks.fail.enqueue()
@@ -127,7 +127,7 @@ def test_which_errors_are_tried_again_and_when_says_the_code_that_runs():
     assert row(result).state == State.SCHEDULED
 
 
-def test_a_worker_goes_on_after_every_backoff_that_misbehaves(serving, settings):
+def test_c9_a_worker_goes_on_after_every_backoff_that_misbehaves(serving, settings):
     settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"POLL_SECONDS": (0.01, 0.05)}}
     names = ("broken_backoff", "exiting_backoff")
     results = [getattr(retried_tasks, f"fail_with_{name}").enqueue() for name in names]

@@ -286,7 +286,7 @@ def test_maintenance_rescues_the_tasks_of_the_dead_and_tells(maintenance, django
     assert maintenance.told == ["ready"]
 
 
-def test_an_idle_queue_is_only_read(maintenance):
+def test_a6_an_idle_queue_is_only_read(maintenance):
     """A6: of what a worker does again and again, only its heartbeat writes."""
     tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
     maintenance._next_rescue, maintenance._next_prune = 0.0, time.monotonic() + 60

@@ -111,7 +111,7 @@ def test_a_task_that_is_in_time_is_left_alone(serving):
     assert worker.watchdog.run_once() > 50
 
 
-def test_a_task_that_does_not_end_is_given_up_and_its_slot_goes_on(no_patience, serving):
+def test_f3_a_task_that_does_not_end_is_given_up_and_its_slot_goes_on(no_patience, serving):
     result, canary = timed_tasks.ignore.enqueue(), tasks.add.enqueue(1)
     worker = serving(threads=2)
     [error] = ends(result, State.FAILED).errors

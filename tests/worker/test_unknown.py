@@ -113,7 +113,7 @@ def test_a_backlog_of_them_costs_one_import_and_one_line_in_the_log(tmp_path, mo
     assert caplog.text.count("Its tasks are put back: another worker may know it.") == 1
 
 
-def test_they_hold_up_no_other_however_important_they_are(serving, settings):
+def test_d5_they_hold_up_no_other_however_important_they_are(serving, settings):
     settings.LOCQUEUE = {**settings.LOCQUEUE, "WORKER": {"POLL_SECONDS": (0.01, 0.05)}}
     results = [unknown(priority=100) for _ in range(50)]
     canary = tasks.add.enqueue(1)

@@ -145,7 +145,7 @@ def test_a_worker_whose_service_is_dead_leaves_with_1(service, caplog):
     assert f"because this stopped: {service}" in caplog.text
 
 
-def test_a_draining_command_works_outside_a_transaction_and_leaves_the_connection_alone():
+def test_f6_a_draining_command_works_outside_a_transaction_and_leaves_the_connection_alone():
     result = tasks.create_group.enqueue("by the worker")
     call_command("runqueue", drain=True, verbosity=0)
     assert row(result).state == State.SUCCESSFUL
@@ -159,7 +159,7 @@ def test_a_draining_command_works_in_a_thread():
     assert row(result).state == State.SUCCESSFUL
 
 
-def test_the_command_says_that_it_cannot_run_inside_a_transaction():
+def test_f6_the_command_says_that_it_cannot_run_inside_a_transaction():
     with transaction.atomic():
         tasks.add.enqueue(1)
         with pytest.raises(CommandError, match="inside a transaction"):

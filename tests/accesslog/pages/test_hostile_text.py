@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
         "?since=%EF%BC%91",
     ],
 )
-def test_no_filter_fails_on_what_it_is_given(admin_client: Client, query: str) -> None:
+def test_g1_no_filter_fails_on_what_it_is_given(admin_client: Client, query: str) -> None:
     response = admin_client.get(LIST + query, follow=True)
     assert response.status_code == 200
     assert "<script>alert" not in response.content.decode()

@@ -82,7 +82,7 @@ def test_a_page_takes_a_fixed_number_of_queries(admin_client: Client, page: str,
 
 
 @pytest.mark.any_vendor
-def test_beside_ten_times_its_window_no_page_takes_more(
+def test_g2_beside_ten_times_its_window_no_page_takes_more(
     admin_client: Client, few: Any, kept_snapshot: None, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(LogChangeList, "window", 1_000)
