@@ -14,7 +14,7 @@ MAX_DEPTH = 100  # deeper than this, json would end in a RecursionError far from
 MAX_DIGITS = 4000  # Python reads 4,300
 MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
-_decode = json.JSONDecoder().raw_decode
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -59,7 +59,10 @@ def _is_plain(value: Any) -> bool:
 
 def load_call(text: str) -> tuple[list[Any], dict[str, Any]]:
     """Return ``args, kwargs`` from the stored form. Raises ValueError if it is anything else."""
-    value, end = _decode(text)  # half the time of `loads`, which looks for white space around it
+    try:
+        value, end = _scan(text, 0)  # a third of the time of `loads`, which looks for white space around it
+    except StopIteration:
+        end = -1
     return call_of(value if end == len(text) else json.loads(text))
 
 

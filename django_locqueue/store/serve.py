@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import attrgetter
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet, TextField, Value
@@ -205,7 +206,7 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
     def _loaded(self, rows: Sequence[Sequence[Any]]) -> list[Claimed]:
         load = self.load_time
         if load is as_it_is:  # a third of the time of what follows, for each task
-            return list(map(Claimed._make, rows))
+            return list(map(_as_claimed, rows))
         return [Claimed(*row[:-4], *map(load, row[-4:])) for row in rows]  # the four times are the last
 
     # -- outcomes
@@ -218,8 +219,11 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
         is not among the keys was no longer the worker's: rescued, requeued or deleted. Nothing changed for it.
         """
         # Rows are locked in the order of their ids, as everywhere: two batches that meet wait instead of deadlocking.
-        ended = sorted(ended, key=_key)
-        if all(_is_plain(task, outcome) for task, outcome in ended):
+        ended = sorted(ended, key=_by_key)
+        if all(
+            outcome.kind is Kind.SUCCESSFUL and outcome.keep_row and outcome.report is None and task.workflow_id is None
+            for task, outcome in ended
+        ):  # all that is to be written is the successes themselves
             return dict.fromkeys(self._ack_successful(ended, now), State.SUCCESSFUL) if ended else {}
         if reports := [(task.key, outcome.report) for task, outcome in ended if outcome.report is not None]:
             with self.transaction():  # one lock over both, so that no earlier word of the task comes in between
@@ -338,16 +342,8 @@ class Serving(QueueKeeping, Reporting, FreeingItems, Stepping):
 
 _run_after_and_id = attrgetter("run_after", "id")
 _priority = attrgetter("priority")
-
-
-def _key(ended: tuple[Claimed, Outcome]) -> int:
-    return ended[0].id
-
-
-def _is_plain(task: Claimed, outcome: Outcome) -> bool:
-    """Whether all that is to be written is the success itself."""
-    is_kept = outcome.kind is Kind.SUCCESSFUL and outcome.keep_row
-    return is_kept and outcome.report is None and task.workflow_id is None
+_by_key = itemgetter(0)  # of a claimed task the key comes first
+_as_claimed = partial(tuple.__new__, Claimed)  # `_make` without its own frame for each row
 
 
 _ATTEMPT_OUTCOMES = {

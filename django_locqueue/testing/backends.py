@@ -90,7 +90,8 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
         self._announce(result)
         interrupter = Interrupter()
         executor = _RowlessExecutor(self, watch=interrupter, owns_connections=False)
-        execution = Execution(self._claimed(task, text, result), result=result)
+        execution = Execution(self._claimed(task, text, result))
+        execution.result = result
         if (executor.way_of(task.module_path) or Way()).in_chunks:
             ChunkExecutor(executor).run(ChunkExecution([execution]))
         else:

@@ -41,6 +41,7 @@ class Acker(Service):
     def put(self, execution: Execution) -> None:
         self._ended.append(execution)
         if self._rests or len(self._ended) == BATCH or self.busy() <= 1:  # the caller's own still counts
+            self._rests = False  # the pass that begins now sets it again
             self.wake()
 
     def put_all(self, executions: Iterable[Execution]) -> None:

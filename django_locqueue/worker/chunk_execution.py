@@ -14,8 +14,8 @@ class ChunkExecution(Execution):
 
     is_chunk: ClassVar[bool] = True
 
-    def __init__(self, members: list[Execution], *, began: float | None = None) -> None:
-        super().__init__(members[0].claimed, began=began)
+    def __init__(self, members: list[Execution]) -> None:
+        super().__init__(members[0].claimed)
         self._members = members
 
     @classmethod

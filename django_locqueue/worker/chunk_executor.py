@@ -77,7 +77,9 @@ class ChunkExecutor(Executor):
     def give_up(self, execution: Execution) -> Execution:
         error = endless(execution)
         members = [self._given_up(member, error) for member in execution.members]
-        return ChunkExecution(members, began=execution.began)
+        end = ChunkExecution(members)
+        end.began = execution.began
+        return end
 
     def _given_up(self, member: Execution, error: TaskTimeout) -> Execution:
         if member.outcome is None:

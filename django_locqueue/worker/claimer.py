@@ -102,6 +102,9 @@ class Claimer:
         return claimed
 
     def _move_marks(self, claimed: list[Claimed]) -> None:
-        for task in claimed:  # in the order of service, so that the last of each kind stays
-            if task.run_after is not None:  # edited by hand: 0000-00-00, or any text on SQLite
-                self._marks[task.queue_name, task.priority] = Mark(task.priority, task.run_after, task.id)
+        seen: set[tuple[str, int]] = set()
+        for task in reversed(claimed):  # in the order of service, so that the last of each kind is its mark
+            kind = task.queue_name, task.priority
+            if kind not in seen and task.run_after is not None:  # edited by hand: 0000-00-00, or any text on SQLite
+                seen.add(kind)
+                self._marks[kind] = Mark(task.priority, task.run_after, task.id)

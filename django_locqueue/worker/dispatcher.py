@@ -76,6 +76,7 @@ class Dispatcher(Service):
         self._measured = (time.monotonic(), 0)
         self._odd = False  # whose turn it is where there is room for one
         self._met_damage = False  # the last claim failed for what stands in a row
+        pool.on_free = self.slot_freed
         self.found_nothing = False  # the last claim had room and got less: nothing was ready then
 
     @property
@@ -95,10 +96,10 @@ class Dispatcher(Service):
 
         Not sooner: while a claim for one task is under way, the threads run out of the hundreds that they had.
         """
-        return self.pool.free_threads + self._ahead // 2 > 0 or self._is_loop_hungry()
+        return self.pool.free_threads + self._ahead // 2 > 0 or (self.room.is_mixed and self._is_loop_hungry())
 
     def _is_loop_hungry(self) -> bool:
-        return self.room.is_mixed and self.pool.free_async > self.pool.async_concurrency // 2
+        return self.pool.free_async > self.pool.async_concurrency // 2
 
     def hear(self, queue_name: str) -> None:
         """Something was enqueued there: look at once, and after a moment again for what came right behind it."""
@@ -148,7 +149,7 @@ class Dispatcher(Service):
         self.found_nothing = found_nothing and len(claimed) < room
         self._remember({task.queue_name for task in claimed})
         self._delay = self.least if claimed or limited else min(self._delay * 1.5, self.most)
-        if not self.found_nothing and self._is_loop_hungry():
+        if not self.found_nothing and self.room.is_mixed and self._is_loop_hungry():
             return 0.0  # this claim told that more of them are async
         return min(GROW_SECONDS if self._grow() else self._delay, self._limited_wait())
 

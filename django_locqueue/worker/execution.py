@@ -55,24 +55,17 @@ class Execution:
     cancel_grace = 0.0  # seconds that it gets to stop by itself when it is cancelled
     interrupt_at: float | None = None  # set when it is cancelled
     lines: deque[Line] | None = None  # the last that it has logged
+    report: Report | None = None  # the latest that it has said of itself, but for its log
+    result: Any = None
+    start_by: float | None = None  # under a rate: it must not begin later
+    began: float | None = None  # None: it waits for a thread
 
-    def __init__(
-        self,
-        claimed: Claimed,
-        *,
-        result: Any = None,
-        claimed_at: float | None = None,
-        start_by: float | None = None,
-        began: float | None = None,
-        report: Report | None = None,
-    ) -> None:
+    def __init__(self, claimed: Claimed, *, claimed_at: float | None = None, start_by: float | None = None) -> None:
         self.claimed = claimed
-        self.key: Key = claimed.key
-        self.result = result
+        self.key: Key = (claimed.id, claimed.claim_no)
         self.claimed_at = time.monotonic() if claimed_at is None else claimed_at
-        self.start_by = start_by  # under a rate: it must not begin later
-        self.began = began  # None: it waits for a thread
-        self.report = report  # the latest that it has said of itself, but for its log
+        if start_by is not None:
+            self.start_by = start_by
 
     @property
     def members(self) -> Sequence["Execution"]:

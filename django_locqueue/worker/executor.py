@@ -119,13 +119,13 @@ class Executor:
         return Outcome(Kind.FAILED, error=ErrorReport.of(error), exception=error)
 
     def end(self, execution: Execution, outcome: Outcome) -> None:
-        execution.outcome = self._with_retention(execution, outcome)
+        execution.outcome = self._whole(execution, outcome)
         execution.ended = time.monotonic()
 
-    def _with_retention(self, execution: Execution, outcome: Outcome) -> Outcome:
-        """``RETENTION`` 0: the row goes with the outcome, and needs no pruning. The last report comes with it too."""
-        if (said := execution.said) is not None:
-            outcome = outcome._replace(report=said)
+    def _whole(self, execution: Execution, outcome: Outcome) -> Outcome:
+        """Return it with the last report. ``RETENTION`` 0: the row goes with the outcome, and needs no pruning."""
+        if execution.lines is not None or execution.report is not None:
+            outcome = outcome._replace(report=execution.said)
         forgotten = self.backend_of(execution.claimed).forgotten
         # What is put back only ends if somebody cancelled it.
         if forgotten and FINISHED.get(outcome.kind, State.CANCELLED) in forgotten:
@@ -228,7 +228,7 @@ class Executor:
                 step = "perform"
                 value = self._call(execution, call)
                 step = "ack"
-                outcome = self._with_retention(execution, self.normalise(execution, options, value))
+                outcome = self._whole(execution, self.normalise(execution, options, value))
                 if outcome.exception is not None:
                     raise outcome.exception
                 written = self.store.ack([(claimed, outcome)]).get(claimed.key)
@@ -317,13 +317,8 @@ class Executor:
         except UnknownTask:  # it was there when the run began
             definition = None
         options = definition if isinstance(definition, TaskDefinition) else None
-        end = Execution(
-            claimed,
-            result=execution.result,
-            claimed_at=execution.claimed_at,
-            began=execution.began,
-            report=execution.said,
-        )
+        end = Execution(claimed, claimed_at=execution.claimed_at)
+        end.result, end.began, end.report = execution.result, execution.began, execution.said
         self.end(end, contextvars.Context().run(self.after_error, end, options, error))
         return end
 

@@ -37,7 +37,8 @@ class Pool:
     """Slots for running tasks.
 
     Called on the slot's thread: ``on_end(execution)`` when a run has ended and still counts as busy, so that whoever
-    waits for an idle pool finds its outcome; ``on_free()`` when the slot is free; ``between_tasks()`` before the next.
+    waits for an idle pool finds its outcome; ``on_free()``, the dispatcher's, when the slot is free;
+    ``between_tasks()`` before the next.
     """
 
     def __init__(
@@ -45,7 +46,6 @@ class Pool:
         threads: ThreadRange,
         executor: Executor,
         on_end: Callable[[Execution], None],
-        on_free: Callable[[], None],
         between_tasks: Callable[[], None] = lambda: None,
         table: SlotTable | None = None,
         async_concurrency: int = 0,
@@ -56,7 +56,7 @@ class Pool:
         self.executor = executor
         self.chunk_executor = chunk_executor or executor
         self.on_end = on_end
-        self.on_free = on_free
+        self.on_free: Callable[[], None] = lambda: None
         self.between_tasks = between_tasks
         self.table = table
         self._inbox: SimpleQueue[Execution | None] = SimpleQueue()  # also of LOOK. None: a thread is to end
@@ -74,6 +74,7 @@ class Pool:
         self._stuck_on_loop: set[Key] = set()
         self._idle = threading.Condition()
         self._threads: dict[int, threading.Thread] = {}  # by slot
+        self.count_busy = self._executions.__len__  # ``busy`` for who asks after each task: no call of Python
         self._sizing = threading.Lock()
         self._all_busy_at = 0.0
         self.async_concurrency = async_concurrency
@@ -149,15 +150,18 @@ class Pool:
         self, tasks: Iterable[Claimed | Chunk], *, start_by: Mapping[Key, float] = NO_TIMES, first: bool = False
     ) -> None:
         """Run tasks. ``start_by``: until when some of them have to begin. ``first``: before those that wait already."""
+        now = time.monotonic()
         for task in tasks:
-            if type(task) is Claimed and not self._ways.get(task.task_path, UNKNOWN).in_chunks:
-                self._submit(Execution(task, start_by=start_by.get(task.key) if start_by else None), first)
+            way = self._ways.get(task.task_path, UNKNOWN)
+            if type(task) is Claimed and not way.in_chunks:
+                by = start_by.get(task.key) if start_by else None
+                self._submit(Execution(task, claimed_at=now, start_by=by), first, way.on_loop)
             else:
                 self._submit_chunk(task if isinstance(task, Chunk) else Chunk((task,)), start_by, first)
 
-    def _submit(self, execution: Execution, first: bool) -> None:
+    def _submit(self, execution: Execution, first: bool, on_loop: bool) -> None:
         self._executions[execution.key] = self._unstarted[execution.key] = execution
-        if self.is_async(execution.claimed):
+        if on_loop:
             self._submit_to_loop(execution)
         elif first:
             self._first.append(execution)
@@ -170,9 +174,9 @@ class Pool:
         way = self._ways.get(chunk.task_path)
         if way is not None and not way.in_chunks:
             for member in execution.members:  # its definition has changed since they were enqueued
-                self._submit(member, first)
+                self._submit(member, first, way.on_loop)
         else:
-            self._submit(execution, first)
+            self._submit(execution, first, way is not None and way.on_loop)
 
     def _submit_to_loop(self, execution: Execution) -> None:
         self._on_loop.add(execution.key)
@@ -297,14 +301,15 @@ class Pool:
         self.ended += 1
         if slot < MOST_THREADS:
             self.ended_on_threads += 1
-            if self.may_shrink and self.free_threads <= 0:
+            if self.size > self.least and self.free_threads <= 0:
                 self._all_busy_at = time.monotonic()
         self._remove(execution)
         self.on_free()
 
     def _remove(self, execution: Execution) -> None:
         del self._executions[execution.key]
-        self._on_loop.discard(execution.key)
+        if self._on_loop:
+            self._on_loop.discard(execution.key)
         if not self._executions:
             with self._idle:
                 self._idle.notify_all()
@@ -315,15 +320,15 @@ class Pool:
             if self._first:
                 with suppress(IndexError):  # another thread was faster
                     return self._first.popleft()
-            work = self._next_in_inbox(slot)
+            try:
+                work = self._inbox.get_nowait()
+            except Empty:
+                work = self._wait_for_work(slot)
             if work is not LOOK:
                 return work
 
-    def _next_in_inbox(self, slot: int) -> Execution | None:
-        try:
-            return self._inbox.get_nowait()
-        except Empty:
-            close_old_connections()
+    def _wait_for_work(self, slot: int) -> Execution | None:
+        close_old_connections()
         while self.may_shrink:
             try:
                 return self._inbox.get(timeout=KEEP_SECONDS)
@@ -344,7 +349,7 @@ class Pool:
         watch_this_thread()
         try:
             while True:
-                work = None if self.may_shrink and self._leaves(slot) else self._next_work(slot)
+                work = None if self.size > self.least and self._leaves(slot) else self._next_work(slot)
                 if work is None:
                     return
                 try:

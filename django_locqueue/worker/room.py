@@ -1,6 +1,6 @@
 """How many tasks to claim for two kinds of room, when a row does not say of which kind its task is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 
@@ -13,14 +13,15 @@ class Room:
     """
 
     share: float = 0.0
+    is_mixed: bool = field(init=False)
 
-    @property
-    def is_mixed(self) -> bool:
-        return self.share >= LEAST_SHARE
+    def __post_init__(self) -> None:
+        self.is_mixed = self.share >= LEAST_SHARE
 
     def note(self, claimed: int, are_async: int) -> None:
         if claimed:
             self.share = (self.share + are_async / claimed) / 2
+            self.is_mixed = self.share >= LEAST_SHARE
 
     def size(self, for_threads: int, for_loop: int) -> int:
         """Return how many to claim. Both are free places, negative while more is in hand than can run."""

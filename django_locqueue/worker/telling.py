@@ -24,13 +24,16 @@ def tell(executor: Executor, execution: Execution) -> None:
     """Send the signals of an execution whose outcome was written, or refused."""
     outcome, claimed = execution.outcome, execution.claimed
     sender = type(executor.backend_of(claimed))
-    if execution.written is None:
-        signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
-        return
-    tell_finished(executor, execution)
-    signals.attempt_ended.send_robust(sender, claimed=claimed, outcome=outcome, seconds=execution.seconds)
-    if outcome is not None and (signal := _SIGNALS.get(outcome.kind)):
-        signal.send_robust(sender, claimed=claimed, outcome=outcome)
+    try:
+        if execution.written is None:
+            signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
+            return
+        tell_finished(executor, execution)
+        signals.attempt_ended.send_robust(sender, claimed=claimed, outcome=outcome, seconds=execution.seconds)
+        if outcome is not None and (signal := _SIGNALS.get(outcome.kind)):
+            signal.send_robust(sender, claimed=claimed, outcome=outcome)
+    finally:
+        execution.outcome = None  # its error's traceback leads back to the execution: no ring
 
 
 def tell_finished(executor: Executor, execution: Execution) -> None:

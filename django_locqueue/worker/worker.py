@@ -76,14 +76,13 @@ class Worker:
             self.threads,
             self.executor,
             on_end=self._on_end,
-            on_free=lambda: self.dispatcher.slot_freed(),
             between_tasks=self.announcer.help,
             table=options.table,
             async_concurrency=conf.worker.ASYNC_CONCURRENCY,
             chunk_executor=self.chunk_executor,
         )
         self.watchdog = Watchdog(self.pool, self._give_up, options.table)
-        self.acker = Acker(self.store, lambda: self.pool.busy, self._on_stored)
+        self.acker = Acker(self.store, self.pool.count_busy, self._on_stored)
         self.heartbeat = Heartbeat(
             self.store, self.pool, self._register, self._on_beat, self._on_dismissal, self.bookkeeper.shown
         )
@@ -320,14 +319,7 @@ class Worker:
                     self.maintenance.wake()
             if execution.claimed.limit_key is not None:
                 self.dispatcher.end_turn(execution.claimed)
-        self.announcer.put([partial(self._announce, execution) for execution in executions])
-
-    def _announce(self, execution: Execution) -> None:
-        """Tell receivers, on the announcer's thread."""
-        try:
-            tell(self.executor, execution)
-        finally:
-            execution.outcome = None  # its error's traceback leads back to the execution: no ring
+        self.announcer.put([partial(tell, self.executor, execution) for execution in executions])
 
 
 _AGAIN = (Kind.RETRIED, Kind.SNOOZED, Kind.RELEASED)

@@ -88,7 +88,7 @@ def test_promotion_rescue_and_pruning_work_there(project, traffic):
 def test_the_heartbeat_beats_there(project, traffic):
     store = our_backend().store
     heartbeat = Heartbeat(
-        store, Pool(ThreadRange(1, 1), None, on_end=None, on_free=None), lambda: store.register_worker("w:1", lease=30)
+        store, Pool(ThreadRange(1, 1), None, on_end=None), lambda: store.register_worker("w:1", lease=30)
     )
     heartbeat.run_once()
     heartbeat.run_once()

@@ -16,7 +16,7 @@ class Stage:
         self.ended = []
         self.given_back = []
         self.owner = Owner(1, "w:1")
-        self.pool = Pool(ThreadRange(size, most or size), self.executor, on_end=self.ended.append, on_free=lambda: None)
+        self.pool = Pool(ThreadRange(size, most or size), self.executor, on_end=self.ended.append)
         self.dispatcher = Dispatcher(
             self.store,
             self.pool,

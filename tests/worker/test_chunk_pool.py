@@ -32,7 +32,6 @@ class Stage:
             ThreadRange(1, 1),
             self.executor,
             on_end=self.ended.append,
-            on_free=lambda: None,
             table=self.table,
             async_concurrency=10,
             chunk_executor=self.chunk_executor,

@@ -42,7 +42,6 @@ class Stage:
             ThreadRange(1, 1),
             Executor(our_backend()),
             on_end=self.ended.append,
-            on_free=lambda: None,
             table=table,
             async_concurrency=concurrency,
         )
