@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.core import checks
+from django.db import router
 
 from django_locqueue import clock, compat, endings, uniqueness
 from django_locqueue.backend_options import (
@@ -22,7 +23,7 @@ from django_locqueue.backend_options import (
 from django_locqueue.conf import place
 from django_locqueue.definition import TaskDefinition, argument_name, pairs
 from django_locqueue.hooks import Dropped, Hooks, dropped_result, hooks_of
-from django_locqueue.models import State
+from django_locqueue.models import State, Task
 from django_locqueue.models.task import KEY_LENGTH, PATH_LENGTH, queue_name_problem
 from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import PendingLimit, admit, give_back, pending_limits
@@ -31,7 +32,7 @@ from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.signature import check_arguments
 from django_locqueue.policies.terms import Terms
 from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
-from django_locqueue.store import Call, Store, get_store
+from django_locqueue.store import Call, Store, store_for
 from django_locqueue.workflow_backend import WorkflowBackend
 
 MOST_VALID = 1000  # definitions that a backend remembers
@@ -52,11 +53,13 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
         # A backend can be made of any settings: the system check that says what is wrong with them needs one to ask.
         super().__init__(alias, {**params, "QUEUES": queue_names(params)})
         self.params = params
+        self._database = self.options.get("DATABASE") if isinstance(self.options, Mapping) else None
         self._valid: dict[int, Any] = {}
 
     @property
     def store(self) -> Store:
-        return get_store(self.alias)
+        # As `get_store` of our alias finds it, without a look at all of `TASKS`. The routers are asked each time.
+        return store_for(self._database or router.db_for_write(Task))
 
     @property
     def database(self) -> str:

@@ -198,17 +198,12 @@ def _exception(row: Task) -> BaseException:
     return (DamagedTask if row.error_class == class_path(DamagedTask) else WorkerLost)(row.error_message)
 
 
-def _backend(alias: str) -> Any | None:
-    """Return the backend of this alias, or the first of ours: a row outlives the settings."""
-    return registry.our_backend(alias) or next(iter(registry.our_backends()), None)
-
-
 def _sender(alias: str) -> Any:
-    backend = _backend(alias)
+    backend = registry.backend_or_first(alias)
     return None if backend is None else type(backend)
 
 
 def _is_kept(row: Task) -> bool:
-    backend = _backend(row.backend_alias)
+    backend = registry.backend_or_first(row.backend_alias)
     # A workflow's tasks stay until it has ended; then they are pruned.
     return backend is None or row.workflow_id is not None or row.state not in backend.forgotten

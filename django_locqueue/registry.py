@@ -27,6 +27,11 @@ def our_backend(alias: str) -> Any | None:
     return compat.task_backends[alias] if alias in conf.our_backends() else None
 
 
+def backend_or_first(alias: str) -> Any | None:
+    """Return the backend of this alias, or the first of ours: a row outlives the settings."""
+    return our_backend(alias) or next(iter(our_backends()), None)
+
+
 def our_backends() -> list[Any]:
     return [compat.task_backends[alias] for alias in conf.our_backends()]
 

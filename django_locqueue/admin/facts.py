@@ -67,6 +67,8 @@ def facts_of(task: Any, now: Snapshot) -> list[Fact]:
         found.append((_("Kept until"), moments.day(_later(task.finished_at, days))))
     if task.backend_alias != "default":
         found.append((_("Backend"), legible.line(task.backend_alias)))
+    if hooks := _hooks(task.backend_alias):
+        found.append((_("Hooks"), hooks))
     return found
 
 
@@ -77,9 +79,15 @@ def _why_its_queue_waits(queue_name: str, now: Snapshot) -> str:
     return _("No worker serves its queue.") if state == QueueState.NO_WORKER else ""
 
 
+def _hooks(backend_alias: str) -> str:
+    """Return what stands around its run, the outermost first."""
+    paths = (backend := registry.backend_or_first(backend_alias)) and backend.options.get("MIDDLEWARE")
+    return ", ".join(map(str, paths)) if isinstance(paths, list | tuple) else ""
+
+
 def kept_days(backend_alias: str, state: str) -> float | None:
     """Return for how many days a task is kept that has ended so; None: for ever, or nobody knows."""
-    backend = registry.our_backend(backend_alias) or next(iter(registry.our_backends()), None)
+    backend = registry.backend_or_first(backend_alias)
     days: float | None = backend.retention.get(state) if backend is not None else None
     return days
 

@@ -168,11 +168,12 @@ class Notifier:
 
     def tell(self, payloads: Collection[str]) -> None:
         """Notify of queues (or ANY) after the caller's transaction, or now if there is none."""
-        if not payloads or not conf.worker.LISTEN:
+        if not payloads:
             return
         connection = self.store.connection
         if connection.in_atomic_block:
-            transaction.on_commit(partial(self.send, payloads), using=self.store.alias, robust=True)
+            if conf.worker.LISTEN:
+                transaction.on_commit(partial(self.send, payloads), using=self.store.alias, robust=True)
         elif connection.autocommit:  # else the caller commits by hand, and nobody knows when
             self.send(payloads)
 
@@ -182,7 +183,7 @@ class Notifier:
             return
         wanted = [payload for payload in payloads if now >= self._quiet_until.get(payload, 0.0)]
         # A test runs what waits for the commit inside its own transaction, which is never committed.
-        if not wanted or self.store.connection.in_atomic_block:
+        if not wanted or not conf.worker.LISTEN or self.store.connection.in_atomic_block:
             return
         if len(self._quiet_until) > MOST_NAMES:
             self._quiet_until.clear()

@@ -52,9 +52,10 @@ class PostgreSQLStore(Notifying):
         return getattr(error.__cause__, "sqlstate", None) in _TRANSIENT
 
     def _insert(self, calls: Sequence[Call]) -> list[Enqueued]:
-        if len(calls) > 1 or self._in_transaction:
+        connection = self.connection
+        if len(calls) > 1 or not connection.get_autocommit():
             return super()._insert(calls)
-        return self._preparing.run(self.connection, partial(super()._insert, calls))
+        return self._preparing.run(connection, partial(super()._insert, calls))
 
     def _insert_many(self, calls: Sequence[Call]) -> list[Enqueued]:
         return self._insert(calls) if len(calls) < COPY_FROM else self._copy(calls)

@@ -173,6 +173,13 @@ def test_the_page_of_a_task_says_when_it_expires(terms: str, shown: bool, root: 
     assert ("if it has not started 1\xa0minute after it could" in body) is shown
 
 
+def test_the_page_of_a_task_names_the_hooks_around_it(root: Client, make_task: Make, settings: Any) -> None:
+    url = task_url(make_task("ready"))
+    assert "Hooks" not in page(root, url)
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"MIDDLEWARE": ["tests.hooks.Noting"]}}}
+    assert "tests.hooks.Noting" in page(root, url)
+
+
 def test_a_task_of_an_old_path_shows_the_function_that_has_its_place(root: Client, make_task: Make) -> None:
     task = make_task("ready", task_path=renamed_tasks.new_name.aliases[1])
     assert ">new_name<" in page(root, list_url("pendingtask"))

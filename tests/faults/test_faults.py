@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.processes, pytest.mark.each_vendor]
 
 SECONDS = "2"
 CHOSEN = {
-    "postgresql": ["kill-worker", "kill-child", "terminate-sessions", "restart-immediately"],
+    "postgresql": [
+        *("kill-worker", "kill-child", "terminate-sessions", "restart-immediately"),
+        *("fail-over", "read-only", "too-many-clients"),
+    ],
     "sqlite": ["kill-worker", "locked-for-8-seconds"],
 }
 DATABASE = {"postgresql": "postgres", "sqlite": "sqlite"}

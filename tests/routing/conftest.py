@@ -44,6 +44,7 @@ def replica(transactional_db: None) -> Iterator[None]:
     if hasattr(vars(connections)["_connections"], "replica"):
         del connections["replica"]
     del connections.databases["replica"]
+    connections["second"].close()  # where it is another name for one database, a session would keep it from its end
 
 
 # Which settings a project has, and the alias on which every statement about the queue's tables must be.
