@@ -35,6 +35,13 @@ class Traffic:
         return True
 
 
+@pytest.fixture(scope="session", autouse=True)
+def second_session(django_db_setup: None) -> Iterator[None]:
+    """Where `second` is another name of the one database, a session that it left open would keep that from its end."""
+    yield
+    connections["second"].close()
+
+
 @pytest.fixture
 def replica(transactional_db: None) -> Iterator[None]:
     """Add `replica`, an empty database. What is sent there fails: it has no tables, and the test may not use it."""
@@ -44,7 +51,6 @@ def replica(transactional_db: None) -> Iterator[None]:
     if hasattr(vars(connections)["_connections"], "replica"):
         del connections["replica"]
     del connections.databases["replica"]
-    connections["second"].close()  # where it is another name for one database, a session would keep it from its end
 
 
 # Which settings a project has, and the alias on which every statement about the queue's tables must be.
