@@ -41,7 +41,7 @@ LOCQUEUE = Product(
     leave_when_empty="--drain",
     defaults=Configuration(),
     best=Configuration(("--processes", "2", "--threads", "2"), conn_max_age=None),
-    waiting=Configuration(("--processes", "2", "--threads", "16"), conn_max_age=None),
+    waiting=Configuration(("--threads", "24"), conn_max_age=None),
     has_bulk=True,
     drain_tasks=100_000,
     new_key={},
