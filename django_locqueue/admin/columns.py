@@ -37,7 +37,7 @@ class TaskColumns:
         return format_html(
             '<a href="{}">{}</a> <span class="lq-quiet">#{}</span><div class="lq-line">{}</div>',
             self.task_url(task),
-            legible.line(registry.present_path(task.task_path).rpartition(".")[2]) or "?",
+            task_name(task.task_path),
             task.pk,
             arguments_line(task.arguments_start, cut=len(task.arguments_start) == LINE_LENGTH),
         )
@@ -208,6 +208,11 @@ def progress_bar(task: Task) -> Any:
 def error_name(path: str) -> str:
     """Return the path of an exception as a traceback has it: built-in ones without their module."""
     return legible.line(path.removeprefix("builtins."))
+
+
+def task_name(path: str) -> str:
+    """Return what the function is called that now has this path's place."""
+    return legible.line(registry.present_path(path).rpartition(".")[2]) or "?"
 
 
 def error_line(error_class: str, message: str) -> Any:

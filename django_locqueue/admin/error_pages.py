@@ -10,11 +10,11 @@ from django.utils.formats import number_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_locqueue import conf, registry
+from django_locqueue import conf
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
-from django_locqueue.admin.columns import error_line
+from django_locqueue.admin.columns import error_line, task_name
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.models import ErrorGroup
 from django_locqueue.observability.history import Failures, failures
@@ -73,7 +73,7 @@ def by_task_view(model_admin: Any, request: Any) -> Any:
             last.setdefault(task.task_path, task.finished_at)
     rows = [
         {
-            "task": _task_name(path),
+            "task": task_name(path),
             "path": legible.line(path),
             "tasks": number_format(count, force_grouping=True),
             "last_failed": moments.time_tag(last[path]),
@@ -110,7 +110,7 @@ def _row(model_admin: Any, request: Any, group: Any, found: int | None, counted:
         counts=[number_format(count, force_grouping=True) for count in (counted.hour, counted.day, counted.week)],
         first_seen=moments.time_tag(group.first_seen, now),
         last_seen=moments.time_tag(group.last_seen, now),
-        affects=_task_name(group.task_path),
+        affects=task_name(group.task_path),
         url=_list_url(model_admin, group=group.pk),
         buttons=_buttons(model_admin, request, tasks, group=group.pk) if found != 0 else [],
     )
@@ -131,10 +131,6 @@ def _buttons(model_admin: Any, request: Any, count: str, **condition: str) -> li
 
 def _list_url(model_admin: Any, **condition: str) -> str:
     return f"../?{urlencode(condition)}"
-
-
-def _task_name(path: str) -> str:
-    return legible.line(registry.present_path(path).rpartition(".")[2])
 
 
 def _response(model_admin: Any, request: Any, name: str, *, count: str, **context: Any) -> Any:

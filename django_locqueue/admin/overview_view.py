@@ -12,12 +12,12 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from django_locqueue import conf, registry
+from django_locqueue import conf
 from django_locqueue.admin import moments, numbers
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.charts import Chart, Column, LineChart, Moment, Words, bar_chart, line_chart
-from django_locqueue.admin.columns import error_line
+from django_locqueue.admin.columns import error_line, task_name
 from django_locqueue.admin.facts import kept_days
 from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
@@ -273,10 +273,6 @@ class OverviewView:
 
 def in_words(seconds: float) -> str:
     return moments.span(timedelta(seconds=seconds))
-
-
-def task_name(path: str) -> str:
-    return legible.line(registry.present_path(path).rpartition(".")[2]) or "?"
 
 
 def _rate(rate: float) -> str:
