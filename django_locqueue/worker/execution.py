@@ -78,8 +78,13 @@ class Execution:
         self.ident = threading.get_ident()
 
     def ask_to_stop(self, reason: StopReason, ids: Collection[int] | None = None) -> None:
-        """Let the task know, if it is among those of the given ids. The first reason stays."""
-        if self.stop_reason is None and (ids is None or self.claimed.id in ids):
+        """Let the task know, if it is among those of the given ids. The first reason stays.
+
+        But for a lease in doubt, which may be good again: a person can still cancel what goes on.
+        """
+        known = self.stop_reason
+        is_news = known is None or (known is StopReason.LEASE_LOST and reason is StopReason.CANCELLED)
+        if is_news and (ids is None or self.claimed.id in ids):
             self.stop_reason = reason
             if reason is StopReason.CANCELLED:
                 self.interrupt_at = time.monotonic() + self.cancel_grace

@@ -107,6 +107,17 @@ def test_a_chunk_is_interrupted_when_all_of_its_tasks_are_cancelled(serving, fas
     ]
 
 
+def test_a_task_goes_on_after_its_lease_was_in_doubt_and_can_be_cancelled_then(serving):
+    result = cancelled_tasks.compute.enqueue()
+    worker = serving(threads=1)
+    assert cancelled_tasks.began.wait(10)
+    worker.pool.ask_to_stop(StopReason.LEASE_LOST)  # which this one does not ask for
+    assert result.cancel("wrong month")
+    worker.maintenance.wake()
+    wait_until(lambda: row(result).is_finished)
+    assert row(result).state == State.CANCELLED
+
+
 def test_an_interruption_does_not_meet_the_next_task(cancelling):
     cancelling(cancelled_tasks.compute)
     canary = tasks.add.enqueue(1, 2)
