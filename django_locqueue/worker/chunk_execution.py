@@ -35,7 +35,8 @@ class ChunkExecution(Execution):
         """Let the members know. The function itself is asked when all of its calls are."""
         for member in self.members:
             member.ask_to_stop(reason, ids)
-        if all(member.stop_reason is not None for member in self.members):
+        reasons = {member.stop_reason for member in self.members}
+        if None not in reasons and (reason is not StopReason.CANCELLED or reasons == {reason}):
             super().ask_to_stop(reason)
 
 

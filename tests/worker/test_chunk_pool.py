@@ -155,3 +155,12 @@ def test_a_member_that_was_asked_to_stop_is_given_up_as_it_ended():
     chunk_executor.begin(execution)
     end = chunk_executor.give_up(execution)
     assert [member.outcome.kind for member in end.members] == [Kind.CANCELLED, Kind.FAILED]
+
+
+def test_a_chunk_whose_lease_was_in_doubt_is_cancelled_when_all_of_its_tasks_are():
+    execution = ChunkExecution.of(Chunk((claimed(1), claimed(2))))
+    execution.ask_to_stop(StopReason.LEASE_LOST)
+    execution.ask_to_stop(StopReason.CANCELLED, {1})
+    assert execution.stop_reason is StopReason.LEASE_LOST
+    execution.ask_to_stop(StopReason.CANCELLED, {2})
+    assert execution.stop_reason is StopReason.CANCELLED
