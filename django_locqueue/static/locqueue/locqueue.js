@@ -167,7 +167,7 @@
   };
 
   addEventListener("keydown", (event) => {
-    const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea, [contenteditable], dialog");
+    const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea, [contenteditable], dialog[open]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const link = going && document.querySelector(`[data-lq-key="${CSS.escape(event.key)}"]`);
     const does = link ? () => link.click() : act[event.key];
