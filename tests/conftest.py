@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.utils import translation
 
 from django_locqueue.models import Worker
@@ -115,3 +116,10 @@ def no_thread_left_behind() -> Iterator[None]:
         left[0].join(0.05)
     if left:
         pytest.fail(f"still running after the test: {', '.join(sorted(t.name for t in left))}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def second_session(django_db_setup: None) -> Iterator[None]:
+    """Where `second` is another name of the one database, a session that it left open would keep that from its end."""
+    yield
+    connections["second"].close()

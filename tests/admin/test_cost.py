@@ -142,7 +142,7 @@ def test_no_page_counts_without_a_limit(root: Client, one_of_each: dict[str, Tas
 
 
 @pytest.mark.any_vendor
-def test_no_list_reads_what_may_be_large(root: Client, one_of_each: dict[str, Task]) -> None:
+def test_g7_no_list_reads_what_may_be_large(root: Client, one_of_each: dict[str, Task]) -> None:
     for url in all_urls(one_of_each):
         for sql in queries_of(root, url):
             bare = re.sub(r"(LEFT|RIGHT|SUBSTR|LENGTH|SUBSTRING)\([^()]*(\([^()]*\))?[^()]*\)", "", sql)

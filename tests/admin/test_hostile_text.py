@@ -144,13 +144,15 @@ def test_a_payload_that_is_no_call_breaks_no_page(text: str, root: Client, make_
     assert "<b>" not in response.content.decode().partition('id="content-main"')[2]
 
 
-def test_a_function_that_is_gone_breaks_no_page(root: Client, make_task: Callable[..., Task]) -> None:
+def test_g3_a_function_that_is_gone_breaks_no_page(root: Client, make_task: Callable[..., Task]) -> None:
     tasks = {state: make_task(state, task_path="gone.module.old_job") for state in ("failed", "successful", "ready")}
     for url in all_urls(tasks):
         assert root.get(url).status_code == 200
 
 
-def test_no_page_imports_a_task(root: Client, make_task: Callable[..., Task], tmp_path: Any, monkeypatch: Any) -> None:
+def test_g3_no_page_imports_a_task(
+    root: Client, make_task: Callable[..., Task], tmp_path: Any, monkeypatch: Any
+) -> None:
     (tmp_path / "loud_tasks.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     tasks = {state: make_task(state, task_path="loud_tasks.job") for state in ("failed", "successful", "ready")}
@@ -159,7 +161,7 @@ def test_no_page_imports_a_task(root: Client, make_task: Callable[..., Task], tm
     assert root.post(task_url(tasks["failed"], "retry")).status_code == 302
 
 
-def test_large_payloads_leave_the_page_small(root: Client, make_task: Callable[..., Task]) -> None:
+def test_g7_large_payloads_leave_the_page_small(root: Client, make_task: Callable[..., Task]) -> None:
     task = make_task(
         "successful",
         args_kwargs={"args": ["x" * 7_000_000], "kwargs": {}},

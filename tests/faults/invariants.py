@@ -48,7 +48,8 @@ def nothing_is_lost(stage: Stage) -> list[str]:
 def no_outcome_is_double(stage: Stage) -> list[str]:
     """No claim runs twice; a task runs again only where a loss is recorded; the outcome is that of the last claim."""
     runs = [run for run in stage.runs if run.word == "began"]
-    wrong = [f"claim {run[1:3]} ran twice" for run, times in Counter(runs).items() if times > 1]
+    claims_run = Counter((run.task_id, run.claim_no) for run in runs)  # in whichever process
+    wrong = [f"claim {claim} ran twice" for claim, times in claims_run.items() if times > 1]
     by_task = defaultdict(list)
     for run in runs:
         by_task[run.task_id].append(run.claim_no)

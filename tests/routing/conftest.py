@@ -35,15 +35,8 @@ class Traffic:
         return True
 
 
-@pytest.fixture(scope="session", autouse=True)
-def second_session(django_db_setup: None) -> Iterator[None]:
-    """Where `second` is another name of the one database, a session that it left open would keep that from its end."""
-    yield
-    connections["second"].close()
-
-
 @pytest.fixture
-def replica(transactional_db: None) -> Iterator[None]:
+def replica(second_session: None, transactional_db: None) -> Iterator[None]:
     """Add `replica`, an empty database. What is sent there fails: it has no tables, and the test may not use it."""
     empty = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
     connections.databases["replica"] = connections.configure_settings({"default": {}, "replica": empty})["replica"]

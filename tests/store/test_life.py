@@ -264,6 +264,7 @@ def columns(task: Task | None) -> dict[str, Any]:
     return {name: value for name, value in vars(task).items() if name != "_state"}
 
 
+@pytest.mark.usefixtures("second_session")
 @pytest.mark.django_db(transaction=True, databases=["default", "second"])
 def test_any_sequence_of_verbs_leaves_a_row_that_makes_sense():
     run_state_machine_as_test(
