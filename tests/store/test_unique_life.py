@@ -33,7 +33,8 @@ class Keys(RuleBasedStateMachine):
         return list(Task.objects.filter(task_path=definition.module_path).exclude(unique_lock=None))
 
     def some_task(self, data: st.DataObject) -> int:
-        return data.draw(st.sampled_from(list(Task.objects.order_by("pk").values_list("pk", flat=True))))
+        pk: int = data.draw(st.sampled_from(list(Task.objects.order_by("pk").values_list("pk", flat=True))))
+        return pk
 
     @rule()
     def the_other_connection_goes_on(self) -> None:
