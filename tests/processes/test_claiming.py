@@ -4,11 +4,10 @@ import contextlib
 import sqlite3
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
 from django_locqueue.models import Task
 from tests import tasks
-from tests.processes import wait_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -36,21 +35,13 @@ def test_a1_two_workers_start_each_task_once(run_fast_worker, ledger):
     assert_each_was_started_once(ledger)
 
 
-def has_journal(journal):
-    """Set it. False: a process of an earlier test, which is about to end, has the file open."""
-    with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as own:
-        try:
-            return own.execute(f"PRAGMA journal_mode={journal}").fetchone() == (journal.lower(),)
-        except sqlite3.OperationalError:
-            return False
-
-
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the journal is SQLite's")
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
 def test_a5_sqlite_without_special_options_starts_each_task_once(run_fast_worker, ledger, journal):
     tasks.note.enqueue_many([((ledger.path, str(number)), {}) for number in range(TASKS)])
-    connection.close()  # the journal mode, which the file keeps, changes only while nobody else has it open
-    wait_until(lambda: has_journal(journal))
+    connections.close_all()  # the journal mode, which the file keeps, changes only while nobody else has it open
+    with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as own:
+        assert own.execute(f"PRAGMA journal_mode={journal}").fetchone() == (journal.lower(),)
     try:
         drain_with(run_fast_worker, 3, "--threads", "2", env={**LONG_LEASE, "TEST_SQLITE_DEFAULTS": "yes"})
     finally:
