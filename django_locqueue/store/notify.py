@@ -172,8 +172,7 @@ class Notifier:
             return
         connection = self.store.connection
         if connection.in_atomic_block:
-            if conf.worker.LISTEN:
-                transaction.on_commit(partial(self.send, payloads), using=self.store.alias, robust=True)
+            transaction.on_commit(partial(self.send, payloads), using=self.store.alias, robust=True)
         elif connection.autocommit:  # else the caller commits by hand, and nobody knows when
             self.send(payloads)
 

@@ -301,7 +301,7 @@ class Pool:
         self.ended += 1
         if slot < MOST_THREADS:
             self.ended_on_threads += 1
-            if self.size > self.least and self.free_threads <= 0:
+            if self.may_shrink and self.free_threads <= 0:
                 self._all_busy_at = time.monotonic()
         self._remove(execution)
         self.on_free()
@@ -349,7 +349,7 @@ class Pool:
         watch_this_thread()
         try:
             while True:
-                work = None if self.size > self.least and self._leaves(slot) else self._next_work(slot)
+                work = None if self.may_shrink and self._leaves(slot) else self._next_work(slot)
                 if work is None:
                     return
                 try:

@@ -23,8 +23,8 @@ _SIGNALS = {Kind.RETRIED: signals.task_retried, Kind.CANCELLED: signals.task_can
 def tell(executor: Executor, execution: Execution) -> None:
     """Send the signals of an execution whose outcome was written, or refused."""
     outcome, claimed = execution.outcome, execution.claimed
-    sender = type(executor.backend_of(claimed))
     try:
+        sender = type(executor.backend_of(claimed))
         if execution.written is None:
             signals.lease_lost.send_robust(sender, claimed=claimed, outcome=outcome)
             return

@@ -7,21 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from django_locqueue.models import FINISHED, Queue, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, Store, store_for
 from django_locqueue.store.serve import Owner
+from tests.store.machines import live
 from tests.store.rows import NOW, enqueue, later, outcome, owner_of
 
 MAX_CRASHES = 3
@@ -267,13 +260,4 @@ def columns(task: Task | None) -> dict[str, Any]:
 @pytest.mark.usefixtures("second_session")
 @pytest.mark.django_db(transaction=True, databases=["default", "second"])
 def test_any_sequence_of_verbs_leaves_a_row_that_makes_sense():
-    run_state_machine_as_test(
-        Life,
-        settings=settings(
-            max_examples=15,  # others on each database, with each Python, and in each run
-            stateful_step_count=40,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    live(Life, lives=15, verbs=40)

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from django_locqueue.models import FINISHED, WAITING, Task, TaskAttempt, Worker
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store import Claimed, store_for
 from tests import unique_tasks
+from tests.store.machines import live
 from tests.store.rows import outcome, owner_of
 
 KEY = 7
@@ -88,13 +88,4 @@ class Keys(RuleBasedStateMachine):
 @pytest.mark.usefixtures("second_session")
 @pytest.mark.django_db(transaction=True, databases=["default", "second"])
 def test_any_sequence_of_verbs_leaves_a_key_to_one_task() -> None:
-    run_state_machine_as_test(
-        Keys,
-        settings=settings(
-            max_examples=10,  # others on each database, with each Python, and in each run
-            stateful_step_count=30,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    live(Keys, lives=10, verbs=30)
