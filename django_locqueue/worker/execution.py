@@ -51,6 +51,7 @@ class Execution:
     ident = 0  # of the thread that it runs on
     timeout: float | None = None
     deadline: float | None = None  # set when the function begins, if it has a timeout
+    give_up_at: float | None = None  # set when the watchdog has seen that the deadline is over
     interruptible: Interruptible | None = None  # the call of a function on a thread
     cancel_grace = 0.0  # seconds that it gets to stop by itself when it is cancelled
     interrupt_at: float | None = None  # set when it is cancelled

@@ -19,9 +19,9 @@ ENTERING_SECONDS = 0.05  # after which a function that was about to begin is int
 class Watchdog(Service):
     """Sleeps until the nearest deadline: it costs nothing while no running task has a timeout and none is cancelled.
 
-    At its deadline a task is interrupted. One that has not ended ``TIMEOUT_GRACE_SECONDS`` later cannot be stopped, and
-    is given up: ``give_up(execution)``. A task that is cancelled is interrupted too, and then left to itself. Under a
-    supervisor it counts in ``table`` while any Python code can run here.
+    At its deadline a task is interrupted. One that has not ended ``TIMEOUT_GRACE_SECONDS`` after that cannot be
+    stopped, and is given up: ``give_up(execution)``. A task that is cancelled is interrupted too, and then left to
+    itself. Under a supervisor it counts in ``table`` while any Python code can run here.
     """
 
     name = "watchdog"
@@ -85,7 +85,9 @@ class Watchdog(Service):
             return deadline
         if execution.interruptible is not None:
             execution.interruptible.interrupt(TaskTimeout)  # refused the second time
-        if present < deadline + self.grace:
-            return deadline + self.grace
+        if execution.give_up_at is None:  # counted from now: a process that was stopped looks long after the deadline
+            execution.give_up_at = present + self.grace
+        if present < execution.give_up_at:
+            return execution.give_up_at
         self.give_up(execution)
         return math.inf

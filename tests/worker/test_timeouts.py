@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from django_locqueue import compat, signals
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.worker.slots import SlotTable
+from django_locqueue.worker.watchdog import Watchdog
 from tests import tasks, timed_tasks
 from tests.processes import wait_until
 from tests.running import row, run_next, run_one
@@ -127,6 +129,21 @@ def test_f3_a_task_that_does_not_end_is_given_up_and_its_slot_goes_on(no_patienc
     ends(tasks.add.enqueue(2), State.SUCCESSFUL)
     tasks.gate.set()
     ends(waiting, State.SUCCESSFUL)
+
+
+def test_the_grace_counts_from_the_interruption_also_after_the_process_was_stopped_for_an_hour():
+    given_up = []
+    tasks.add.enqueue(1)
+    [execution] = run_next()
+    execution.deadline = time.monotonic() - 3600
+    watchdog = Watchdog(SimpleNamespace(executions=[execution]), given_up.append)
+    watchdog.watch(execution)
+    watchdog.run_once()
+    assert given_up == []
+    execution.give_up_at -= 60
+    watchdog.watch(execution)
+    watchdog.run_once()
+    assert given_up == [execution]
 
 
 def test_the_late_end_of_a_task_that_was_given_up_changes_nothing(no_patience, serving):
