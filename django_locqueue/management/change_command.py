@@ -63,7 +63,7 @@ class ChangeCommand(QueueCommand):
         if options["ids"]:
             self._change_these(store, sorted(set(options.pop("ids"))), **options)
         else:
-            self._change_all(store, selection_of(options["filter"], listing=self.listing), **options)
+            self._change_all(store, selection_of(store, options["filter"], listing=self.listing), **options)
 
     # -- some, by their ids
 

@@ -9,7 +9,7 @@ from django_locqueue.conf import closest
 from django_locqueue.models import Queue
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.policies import legible
-from django_locqueue.store import Store, get_store
+from django_locqueue.store import Store
 from django_locqueue.store.selection import Selection
 
 KEYS = (
@@ -44,7 +44,7 @@ def add_filter(parser: ArgumentParser) -> None:
     )
 
 
-def selection_of(terms: list[str], *, listing: str = "") -> Selection:
+def selection_of(store: Store, terms: list[str], *, listing: str = "") -> Selection:
     """Return what ``--filter`` means. ``listing``: where it names none. Raises CommandError."""
     query: dict[str, str] = {}
     for term in terms:
@@ -60,7 +60,7 @@ def selection_of(terms: list[str], *, listing: str = "") -> Selection:
     if not query["listing"]:
         raise CommandError(f"Say which tasks: --filter listing=… Known listings: {', '.join(LISTINGS)}.")
     try:
-        return Selection.from_query(query, now=get_store().now)
+        return Selection.from_query(query, now=store.now)
     except ValueError as error:
         raise CommandError(f"--filter: {error}") from error
 
@@ -77,4 +77,9 @@ def no_match(store: Store, selection: Selection) -> str:
 def described(selection: Selection) -> str:
     """Return a selection as a person could type it: ``failed, queue=mail``."""
     stored: dict[str, Any] = selection.as_json()
-    return ", ".join([stored.pop("listing"), *(f"{key}={value}" for key, value in stored.items())])
+    listing = stored.pop("listing")
+    if (answer := stored.pop("retried_by_hand", None)) is not None:
+        stored["by_hand"] = "yes" if answer else "no"
+    if words := stored.pop("search", ""):
+        stored["q"] = words
+    return ", ".join([listing, *(f"{key}={value}" for key, value in stored.items())])

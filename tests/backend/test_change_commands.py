@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from django_locqueue.admin.task_files import FIELDS
 from django_locqueue.management import change_command, queue_command
+from django_locqueue.management.selecting import selection_of
 from django_locqueue.models import Activity, BulkOperation, Queue, Schedule, Task, TaskAttempt
 from django_locqueue.policies.masking import MASK
 from django_locqueue.store import bulk, store_for
@@ -198,6 +199,21 @@ def test_each_state_has_its_list(run: Any, state: str) -> None:
 
 def test_where_nothing_matches_the_list_says_so(run: Any) -> None:
     assert run("queue_list", "--state", "ready") == "No task matches: ready\n"
+
+
+def test_what_is_said_of_a_filter_can_be_typed_again(run: Any) -> None:
+    said = run("queue_list", "--filter", "listing=retried", "by_hand=no", "q=send", "worker=w:1")
+    assert said == "No task matches: retried, worker=w:1, by_hand=no, q=send\n"
+    again = said.removeprefix("No task matches: ").strip().split(", ")
+    assert run("queue_list", "--filter", f"listing={again[0]}", *again[1:]) == said
+
+
+def test_the_last_hour_is_counted_by_the_clock_of_the_database_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, other = store_for("default"), timezone.now() - timedelta(days=400)
+    monkeypatch.setattr(store, "now", lambda: other)
+    assert selection_of(store, ["last=1h"], listing="failed").since == other - timedelta(hours=1)
 
 
 def test_a_queue_that_is_misspelt_is_named(run: Any) -> None:

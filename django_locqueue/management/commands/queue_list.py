@@ -47,7 +47,7 @@ class Command(QueueCommand):
         listing = LISTED.get(state, state) or "all"
         if listing == "all" and state:
             terms.append(f"state={state}")
-        selection = selection_of([*terms, *options["filter"]], listing=listing)
+        selection = selection_of(store, [*terms, *options["filter"]], listing=listing)
         rows = selection.rows(store.tasks).defer(*PAYLOAD_COLUMNS)
         found = list(rows[: options["limit"] + 1])
         has_more = len(found) > options["limit"]
