@@ -1,5 +1,6 @@
 """The log of a task: the last lines that its runs wrote, as they are kept and as they are stored."""
 
+import itertools
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from django_locqueue.policies.outcome import class_path, first_line, shortened
 
 MESSAGE_LENGTH = 500
 NAME_LENGTH = 100
+LENGTH = 60_000  # characters of JSON: a page shows that whole, and a worker writes it once a second
 
 
 class Line(NamedTuple):
@@ -41,11 +43,15 @@ class Line(NamedTuple):
 def joined(earlier: Any, claim_no: int, lines: Sequence[Line], most: int) -> str:
     """Return as JSON text what other claims of the task wrote, and these ``lines``: the last ``most`` of them.
 
-    ``earlier``: the stored log. What this claim has in it already is replaced.
+    Fewer if those are longer than ``LENGTH``. ``earlier``: the stored log. What this claim has in it already is
+    replaced.
     """
     before = earlier if isinstance(earlier, list) else []
     others = [each for each in before if isinstance(each, dict) and each.get("claim") != claim_no]
-    return payload.dump([*others, *(_stored(each, claim_no) for each in lines)][-most:])
+    texts = [payload.dump(each) for each in [*others, *(_stored(each, claim_no) for each in lines)][-most:]]
+    lengths = itertools.accumulate(len(text) + 1 for text in reversed(texts))
+    kept = sum(length <= LENGTH for length in lengths)
+    return f"[{','.join(texts[len(texts) - kept :])}]"
 
 
 def _stored(line: Line, claim_no: int) -> dict[str, Any]:
