@@ -7,7 +7,6 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import path
 
-from django_locqueue import compat
 from django_locqueue.models import Task
 from tests import tasks
 from tests.running import in_thread, our_backend, run_one
