@@ -125,3 +125,25 @@ def test_b4_outcomes_outlive_the_sessions_that_the_server_has_ended(run_fast_wor
     wait_until(lambda: row(canary).state == "successful", worker)
     assert ledger.lines.count("start") == 3
     assert "Traceback" not in worker.output
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="above, the server of PostgreSQL ends them itself")
+def test_e6_no_transaction_is_as_old_as_the_task_that_runs(run_worker, ledger):
+    worker = run_worker()
+    result = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    wait_until(lambda: ledger.lines, worker)
+    old = (
+        "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_started < NOW() - INTERVAL 1 SECOND "
+        "AND trx_mysql_thread_id IN (SELECT id FROM information_schema.processlist WHERE db = DATABASE())"
+    )
+    found = []
+
+    def has_ended():
+        with connection.cursor() as cursor:
+            cursor.execute(old)
+            found.append(cursor.fetchone()[0])
+        return Task.objects.get(pk=result.id).state == "successful"
+
+    wait_until(has_ended, worker)
+    assert len(found) > 10
+    assert not any(found)
