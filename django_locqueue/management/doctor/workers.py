@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
-from django_locqueue.management.doctor.finding import Finding
+from django_locqueue.management.doctor import Finding
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueState, Snapshot, WorkerState
 from django_locqueue.observability.verdict import CLOCK_SECONDS, tasks
@@ -15,25 +15,25 @@ def look(found: Snapshot) -> Iterator[Finding]:
     yield from _waiting(found)
     yield from _versions(found)
     difference = abs(found.clock_seconds)
-    is_off = difference > CLOCK_SECONDS
     text = f"the database's differs from this machine's by {duration(difference)}"
-    yield Finding("clock", text, text if is_off else "", "Synchronise both (NTP)" if is_off else "")
+    yield Finding.of("clock", text, difference > CLOCK_SECONDS, text, "Synchronise both (NTP)")
     lost = [worker for worker in found.workers if worker.state == WorkerState.LOST and worker.busy]
     left = sum(worker.busy for worker in lost)
     names = ", ".join(safe(worker.name) for worker in lost[:5])
-    yield Finding(
+    yield Finding.of(
         "lost workers",
         "none holds a task",
-        f"{tasks(left)} of lost workers to be put back: {names}" if lost else "",
-        "" if not lost else "A live worker does it within its lease: python manage.py runqueue",
+        lost,
+        f"{tasks(left)} of lost workers to be put back: {names}",
+        "A live worker does it within its lease: python manage.py runqueue",
     )
     late = -(found.next_due_seconds or 0.0)
-    is_late = late > LATE_SECONDS
-    yield Finding(
+    yield Finding.of(
         "due tasks",
         "made ready in time",
-        f"the first of {tasks(found.scheduled)} is late by {duration(late)}" if is_late else "",
-        "Any live worker makes them ready: python manage.py runqueue" if is_late else "",
+        late > LATE_SECONDS,
+        f"the first of {tasks(found.scheduled)} is late by {duration(late)}",
+        "Any live worker makes them ready: python manage.py runqueue",
     )
 
 
@@ -57,11 +57,11 @@ def _versions(found: Snapshot) -> Iterator[Finding]:
         ("your code", {worker.code_version for worker in found.live_workers}),
     ):
         names = ", ".join(sorted(safe(value) or "?" for value in values))
-        is_mixed = len(values) > 1
         if values - {""}:
-            yield Finding(
+            yield Finding.of(
                 f"versions of {what}",
                 names,
-                f"workers run {len(values)}: {names}" if is_mixed else "",
-                "Restart those of the old one" if is_mixed else "",
+                len(values) > 1,
+                f"workers run {len(values)}: {names}",
+                "Restart those of the old one",
             )
