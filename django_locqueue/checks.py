@@ -153,7 +153,7 @@ def _check_admin() -> Iterable[checks.CheckMessage]:
         )
     if not apps.is_installed("django.contrib.admin"):
         return
-    from django_locqueue.admin.base_class import (
+    from django_locqueue.admin.page_base import (
         model_admin_base,  # the pages, which a project without admin never loads
     )
 

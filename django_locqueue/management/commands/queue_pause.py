@@ -6,8 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue import clock
-from django_locqueue.management import person
-from django_locqueue.management.queue_command import QueueCommand
+from django_locqueue.management.queue_command import QueueCommand, person_name
 from django_locqueue.management.times import shown, until
 from django_locqueue.models import Queue, Task
 from django_locqueue.models.task import queue_name_problem
@@ -38,7 +37,7 @@ class Command(QueueCommand):
         tasks = Task.objects.using(store.alias).filter(queue_name=name)
         is_known = name in known or tasks.ready().exists()
         with store.transaction():
-            if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
+            if not store.pause(name, by=person_name(), reason=options["reason"], until=end):
                 raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
             self.note(store, "pause", target=name, reason=options["reason"])
         if not is_known:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from django_locqueue.management.doctor import Finding
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueState, Snapshot, WorkerState
-from django_locqueue.observability.verdict import CLOCK_SECONDS, tasks
+from django_locqueue.observability.stats import tasks_text
+from django_locqueue.observability.verdict import CLOCK_SECONDS
 
 LATE_SECONDS = 60.0
 
@@ -24,7 +25,7 @@ def look(found: Snapshot) -> Iterator[Finding]:
         "lost workers",
         "none holds a task",
         lost,
-        f"{tasks(left)} of lost workers to be put back: {names}",
+        f"{tasks_text(left)} of lost workers to be put back: {names}",
         "A live worker does it within its lease: python manage.py runqueue",
     )
     late = -(found.next_due_seconds or 0.0)
@@ -32,7 +33,7 @@ def look(found: Snapshot) -> Iterator[Finding]:
         "due tasks",
         "made ready in time",
         late > LATE_SECONDS,
-        f"the first of {tasks(found.scheduled)} is late by {duration(late)}",
+        f"the first of {tasks_text(found.scheduled)} is late by {duration(late)}",
         "Any live worker makes them ready: python manage.py runqueue",
     )
 
@@ -42,7 +43,7 @@ def _waiting(found: Snapshot) -> Iterator[Finding]:
     if not stuck:
         yield Finding("queues", "where tasks wait, a worker takes them")
     for queue in stuck:
-        name, waiting = safe(queue.name), tasks(queue.ready + queue.limited)
+        name, waiting = safe(queue.name), tasks_text(queue.ready + queue.limited)
         why, cure = (
             ("it is paused", f"queue_resume {shlex.quote(name)}")
             if queue.state == QueueState.PAUSED
