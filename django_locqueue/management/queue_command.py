@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_locqueue import conf
+from django_locqueue.models import Queue
 from django_locqueue.observability import framework_log
 from django_locqueue.store import Store, get_store
 
@@ -48,6 +49,11 @@ def person_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
+
+
+def known_queues(store: Store) -> list[str]:
+    """Return the names of queues that a worker has served, for whoever may have misspelt one; 200 at most."""
+    return list(Queue.objects.using(store.alias).order_by("name").values_list("name", flat=True)[:200])
 
 
 def can_ask() -> bool:
