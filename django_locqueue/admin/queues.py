@@ -93,8 +93,11 @@ class QueueAdmin(PlainListAdmin):
         return (*columns, buttons)
 
     @admin.display(description=gettext_lazy("queue"))
-    def name_column(self, queue: Queue) -> str:
-        return legible.line(queue.name)
+    def name_column(self, queue: Any) -> Any:
+        """On a phone with the numbers that stand in columns elsewhere and tell of trouble."""
+        shown = '{}<div class="lq-narrow"><div class="lq-line">{} {}</div><div class="lq-line">{} {}</div></div>'
+        numbers = _("running"), self.running_column(queue), _("failed (24 h)"), self.failed_column(queue)
+        return format_html(shown, legible.line(queue.name), *numbers)
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, queue: Any) -> Any:
