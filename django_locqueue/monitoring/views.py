@@ -15,8 +15,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from django_locqueue import conf
+from django_locqueue.observability.snapshot import Snapshot
 from django_locqueue.observability.status_json import status_json
-from django_locqueue.observability.verdict import Level, Limits, judge, snapshots, unreadable
+from django_locqueue.observability.verdict import Level, Limits, Verdict, judge, snapshots, unreadable
 
 SERVED = (Level.OK, Level.WARNING)
 View = Callable[[HttpRequest], HttpResponseBase]
@@ -49,6 +50,14 @@ def for_tokens(*keys: str) -> Callable[[View], View]:
     return guard
 
 
+def _judged() -> tuple[list[Snapshot], Verdict]:
+    try:
+        found = snapshots()
+        return found, judge(found, Limits.from_settings())
+    except Error:
+        return [], unreadable()  # without the driver's words, which name hosts and users
+
+
 def _has_token(request: HttpRequest, keys: Iterable[str]) -> bool:
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -72,11 +81,7 @@ def _may_see(request: HttpRequest) -> bool:
 @for_tokens("HEALTH_TOKEN", "METRICS_TOKEN")
 def health(request: HttpRequest) -> HttpResponse:
     """Answer 200 while tasks are served, else 503, with the reasons."""
-    try:
-        verdict = judge(snapshots(), Limits.from_settings())
-    except Error:
-        # Without the driver's words, which name hosts and users.
-        verdict = unreadable()
+    _found, verdict = _judged()
     answer = {"status": verdict.level.value, "problems": list(verdict.problems)}
     return JsonResponse(answer, status=200 if verdict.level in SERVED else 503)
 
@@ -85,11 +90,7 @@ def health(request: HttpRequest) -> HttpResponse:
 @for_tokens("METRICS_TOKEN")
 def status(request: HttpRequest) -> HttpResponse:
     """Answer what ``queue_status --json`` prints."""
-    try:
-        found = snapshots()
-        verdict = judge(found, Limits.from_settings())
-    except Error:
-        found, verdict = [], unreadable()
+    found, verdict = _judged()
     return JsonResponse(status_json(found, verdict), status=200 if found else 503)
 
 

@@ -26,6 +26,7 @@ PERIOD = "15m"  # of which per minute and p95 are
 OLDEST_SECONDS = 60.0  # that a reader is given, while another thread reads anew, without a word
 WAIT_SECONDS = 10.0  # for another thread, where there is nothing older to show
 REST_SECONDS = 15.0  # after a read that took too long
+PAUSE = ("paused_at", "paused_by", "paused_until", "pause_reason")  # of a queue's row
 
 
 class QueueState(StrEnum):
@@ -299,12 +300,7 @@ class _Taking:
         paused: dict[str, Any] = {}
         if row is not None and row.is_paused:
             state = QueueState.PAUSED
-            paused = {
-                "paused_at": row.paused_at,
-                "paused_by": row.paused_by,
-                "paused_until": row.paused_until,
-                "pause_reason": row.pause_reason,
-            }
+            paused = {name: getattr(row, name) for name in PAUSE}
         elif not serving:
             state = QueueState.NO_WORKER
         elif all(worker.state == WorkerState.STOPPING for worker in serving):

@@ -14,6 +14,7 @@ from django_locqueue.models import State, Task
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.models.task import PAYLOAD_COLUMNS
 from django_locqueue.observability.task_json import state_name, task_json
+from django_locqueue.policies import masking
 from django_locqueue.store import Store
 
 MOST = 10_000
@@ -68,7 +69,9 @@ class Command(QueueCommand):
                 task.queue_name,
                 shown(_moment(task)),
                 f"{task.attempt}/{task.max_attempts}",
-                ": ".join(filter(None, (task.error_class.rpartition(".")[2], task_json(task, ())["message"])))[:80],
+                ": ".join(filter(None, (task.error_class.rpartition(".")[2], masking.mask_text(task.error_message))))[
+                    :80
+                ],
             )
             for task in found
         ]
