@@ -69,9 +69,7 @@ class Command(QueueCommand):
                 task.queue_name,
                 shown(_moment(task)),
                 f"{task.attempt}/{task.max_attempts}",
-                ": ".join(filter(None, (task.error_class.rpartition(".")[2], masking.mask_text(task.error_message))))[
-                    :80
-                ],
+                _error(task),
             )
             for task in found
         ]
@@ -88,3 +86,8 @@ def _moment(task: Task) -> datetime | None:
     waiting: datetime | None = task.last_attempted_at if task.state == State.RUNNING else task.run_after
     ended: datetime | None = task.finished_at
     return ended if task.is_finished else waiting
+
+
+def _error(task: Task) -> str:
+    parts = (task.error_class.rpartition(".")[2], masking.mask_text(task.error_message))
+    return ": ".join(filter(None, parts))[:80]
