@@ -12,7 +12,7 @@ from typing import Any, overload
 from django.utils.module_loading import import_string
 
 from django_locqueue import compat, registry
-from django_locqueue.commits import after_commits
+from django_locqueue.connections import after_commits
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
 from django_locqueue.policies.signature import check_arguments

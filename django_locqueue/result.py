@@ -1,5 +1,6 @@
 """Django's public view of a stored task, and what may be done to it."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
@@ -13,6 +14,7 @@ from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, Enqueued
 
 NOT_STORED = "0"  # the id of a result that has no row
+_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -80,6 +82,13 @@ def _backend_of(result: QueuedTaskResult) -> Any:
     if backend is None:
         raise ImproperlyConfigured(f"TASKS has no backend {result.backend!r} of django-locqueue (any more).")
     return backend
+
+
+def row_id(given: Any) -> int | None:
+    """Return an id as a row has it; None for what can be none, which no row has."""
+    if type(given) is int:
+        return given if 0 <= given < 10**18 else None
+    return int(given) if isinstance(given, str) and _ID.fullmatch(given) else None
 
 
 def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: Any) -> QueuedTaskResult:

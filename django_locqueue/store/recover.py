@@ -13,8 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
-from django_locqueue.models.attempt import TASK_INDEX
-from django_locqueue.models.task import NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
+from django_locqueue.models.task import ATTEMPT_INDEX, NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
 from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.fingerprint import kind_of
@@ -22,7 +21,7 @@ from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import cancelled, repeated, unlocked
 from django_locqueue.store.steps import End, Stepping
-from django_locqueue.store.unique_items import FreeingItems
+from django_locqueue.store.unique import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
@@ -337,7 +336,7 @@ class Recovering(FreeingItems, Stepping):
     def _delete(self, ids: list[int]) -> int:
         if not ids:
             return 0
-        self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
+        self._delete_by(TaskAttempt, "task_id", ids, ATTEMPT_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
         self._free_items_of(ids, self.for_update)
         return self._delete_by(Task, "id", ids, "PRIMARY")

@@ -24,7 +24,7 @@ from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
-from django_locqueue.testing.interrupter import Interrupter
+from django_locqueue.testing.drain import Interrupter
 from django_locqueue.worker.call import BoundCall, Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
