@@ -6,6 +6,7 @@ from typing import Any
 
 from django_locqueue.policies.chunk import WAIT_SECONDS
 from django_locqueue.policies.key_template import KeyTemplate, fitted
+from django_locqueue.policies.numbers import is_whole
 from django_locqueue.policies.ratelimit import Rate
 
 # What the limit keys begin with, so that a rate and a number of running tasks of one name are two limits.
@@ -44,8 +45,7 @@ class Limits:
         if rate_limit is not None:
             self.rate = _rate(rate_limit)
         if concurrency is not None:
-            is_number = isinstance(concurrency, int) and not isinstance(concurrency, bool)
-            if not is_number or not 1 <= concurrency <= MOST_CONCURRENCY:
+            if not is_whole(concurrency, 1, MOST_CONCURRENCY):
                 raise ValueError(
                     f"concurrency must be a whole number from 1 to {MOST_CONCURRENCY:,}, got {concurrency!r}."
                 )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django_locqueue.policies import payload
 from django_locqueue.policies.key_template import KeyTemplate
+from django_locqueue.policies.numbers import is_number
 
 STARTED, FINISHED, WINDOW = "started", "finished", "window"
 SKIP, RAISE, REPLACE, DEBOUNCE, MERGE = "skip", "raise", "replace", "debounce", "merge"
@@ -50,7 +51,7 @@ class Unique:
         if self.on_conflict not in ON_CONFLICT:
             raise ValueError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}; got {self.on_conflict!r}.")
         if self.seconds is not None:
-            if not _is_seconds(self.seconds):
+            if not (is_number(self.seconds, 0, LONGEST_SECONDS) and self.seconds > 0):
                 raise ValueError(f"seconds must be a number above 0 and at most ten years, got {self.seconds!r}.")
             if self.until == FINISHED:
                 raise ValueError("A key is held until='finished' or for some seconds, not both: leave one out.")
@@ -65,10 +66,6 @@ class Unique:
     @property
     def held_until(self) -> str:
         return self.until if self.seconds is None else WINDOW
-
-
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_SECONDS
 
 
 class ListArgument(NamedTuple):
