@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
-from django.core.exceptions import ImproperlyConfigured
-
 from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt
@@ -55,7 +53,7 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
     def cancel(self, reason: str = "", *, by: str = "") -> bool:
         """Cancel it if it waits, stop it if it runs. False: it had ended before. ``by``: who asks for it."""
-        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason, by=by)
+        cancelled, asked = registry.backend_of(self.backend).cancel([int(self.id)], reason, by=by)
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
@@ -63,7 +61,7 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
         False: it has not ended, or another holds its unique key.
         """
-        return bool(_backend_of(self).store.requeue([int(self.id)], states=FINISHED))
+        return bool(registry.backend_of(self.backend).store.requeue([int(self.id)], states=FINISHED))
 
     def refresh(self) -> None:
         """Take what the database knows of it now."""
@@ -75,13 +73,6 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
     def _take(self, stored: Any) -> None:
         for name in (*compat.TASK_REFRESH_ATTRS, "progress"):
             object.__setattr__(self, name, getattr(stored, name))
-
-
-def _backend_of(result: QueuedTaskResult) -> Any:
-    backend = registry.our_backend(result.backend)
-    if backend is None:
-        raise ImproperlyConfigured(f"TASKS has no backend {result.backend!r} of django-locqueue (any more).")
-    return backend
 
 
 def row_id(given: Any) -> int | None:

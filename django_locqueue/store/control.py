@@ -61,7 +61,7 @@ class Controlling(Recovering):
         if run_after is None:
             return {"state": turn(), "run_after": self.time(now)}
         run_after = clock.storable(run_after)
-        is_to_come = run_after > (self.now() if now is None else clock.storable(now))
+        is_to_come = run_after > self.moment(now)
         return {"state": State.SCHEDULED if is_to_come else turn(), "run_after": run_after}
 
     def _requeue(
@@ -193,7 +193,7 @@ class Controlling(Recovering):
             # Locked, then looked at again, as `rescue` does it.
             locked = list(self._locked(lost).values_list("pk", flat=True))
             rows = self._locked(lost.filter(pk__in=locked)).defer(*PAYLOAD_COLUMNS)
-            at = self.now() if now is None else clock.storable(now)
+            at = self.moment(now)
             rescued = [each for each in (self._rescue_one(task, MOST_CRASHES + 1, time, at) for task in rows) if each]
             ended = [each.id for each in rescued if each.state == State.CANCELLED and each.id in members]
             self._count_ends(workflows, [End(members[pk].workflow_id, State.CANCELLED) for pk in ended], now)

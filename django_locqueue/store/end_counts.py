@@ -4,12 +4,11 @@ Each statement is a transaction of its own, so no lock on a row that all workers
 that stands still in the midst of it holds up nobody. The rows of a statement stand in one order, everywhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import models
 from django.db.models import OuterRef, Subquery
@@ -46,8 +45,6 @@ ERRORS_KEPT = timedelta(days=90)
 
 StatKey = tuple[int, float, str, str]  # seconds, start as a timestamp, queue, task path
 Sums = list[float]
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass(slots=True)
@@ -139,15 +136,18 @@ class KeepingCounts(Recovering):
 
         What a lost connection keeps silent about is added again by who tries again: rather twice than never.
         """
-        for stats in _parts(counts.stats):
-            self._add_stats(stats)
-            _take_out(counts.stats, stats)
-        for groups in _parts(counts.groups):
-            self._add_groups(list(groups.values()))
-            _take_out(counts.groups, groups)
-        for hours in _parts(counts.hours):
-            self._add_hours(hours)
-            _take_out(counts.hours, hours)
+        sorts: tuple[tuple[dict[Any, Any], Callable[[Any], None]], ...] = (
+            (counts.stats, self._add_stats),
+            (counts.groups, self._add_groups),
+            (counts.hours, self._add_hours),
+        )
+        for rows, add in sorts:
+            keys = sorted(rows)
+            for start in range(0, len(keys), ROWS):
+                part = keys[start : start + ROWS]
+                add({key: rows[key] for key in part})
+                for key in part:
+                    del rows[key]
 
     @repeated
     def _add_stats(self, stats: Mapping[StatKey, Sums]) -> None:
@@ -158,14 +158,14 @@ class KeepingCounts(Recovering):
         self._upsert(TaskStat, keys, rows, COLUMNS, dict.fromkeys(COLUMNS, "{old} + {new}"))
 
     @repeated
-    def _add_groups(self, groups: Sequence[Failures]) -> None:
+    def _add_groups(self, groups: Mapping[str, Failures]) -> None:
         rows = [
             [
                 *(each.kind.fingerprint, each.kind.error_class, each.kind.message),
                 shortened(str(each.place or ""), PLACE_LENGTH),
                 *(each.task_path, self._time_of(each.first), self._time_of(each.last), each.count),
             ]
-            for each in groups
+            for each in groups.values()
         ]
         columns = ("error_class", "message", "place", "task_path", "first_seen", "last_seen", "total")
         # MySQL sets one after the other: what asks for the old last_seen comes before it is set.
@@ -176,7 +176,7 @@ class KeepingCounts(Recovering):
             "task_path": "{new}",
             "total": "{old} + {new}",
         }
-        quiet_since = self._time_of(min(each.first for each in groups) - QUIET.total_seconds())
+        quiet_since = self._time_of(min(each.first for each in groups.values()) - QUIET.total_seconds())
         self._upsert(ErrorGroup, ("fingerprint",), rows, columns, changes, [quiet_since])
 
     @repeated
@@ -252,15 +252,3 @@ def _summed(sums: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> list[lis
     for key, more in sums:
         rows[key] = [old + new for old, new in zip(rows[key], more, strict=True)] if key in rows else more
     return [[*key, *found] for key, found in rows.items()]
-
-
-def _parts(all_of_it: dict[K, V]) -> Iterator[dict[K, V]]:
-    """Return the rows of one statement after the other, in the order of their keys."""
-    rows = iter(sorted(all_of_it.items(), key=lambda each: each[0]))  # type: ignore[arg-type, return-value]
-    while part := dict(islice(rows, ROWS)):
-        yield part
-
-
-def _take_out(all_of_it: dict[K, V], part: Mapping[K, V]) -> None:
-    for key in part:
-        del all_of_it[key]

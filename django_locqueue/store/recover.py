@@ -10,7 +10,6 @@ from typing import Any
 from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
 from django_locqueue.models.task import ATTEMPT_INDEX, NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
@@ -187,7 +186,7 @@ class Recovering(FreeingItems, Stepping):
             # locked again, which costs nothing: MariaDB would else show the rows as the transaction first saw them.
             again = self._locked(orphaned.filter(pk__in=locked)) if locked else self.tasks.none()
             orphans = again.defer(*PAYLOAD_COLUMNS)
-            at = self.now() if now is None else clock.storable(now)
+            at = self.moment(now)
             rescued, ends = [], []
             for task in orphans:
                 # What came into sight only now, or whose workflow somebody else holds, waits for the next sweep.
@@ -285,21 +284,6 @@ class Recovering(FreeingItems, Stepping):
 
     def _make_ready(self, ids: list[int]) -> int:
         return self.by_key(ids, State.SCHEDULED).update(state=turn())
-
-    def next_due(self, *, now: datetime | None = None) -> float | None:
-        """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
-        columns = f"{clock.bounded_sql(self.connection, 'run_after')}, {clock.now_sql(self.connection)}"
-        rows = self.fetch(
-            f"SELECT {columns} FROM {Task._meta.db_table} WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
-            (),
-        )
-        if not rows:
-            return None
-        times: list[Any] = [self.load_time(value) for value in rows[0]]
-        first, database_now = times
-        if first is None:  # no time at all, edited by hand
-            return 0.0
-        return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
 
     def outlived(self, state: str, days: float, *, now: datetime | None = None) -> TaskQuerySet:
         """Return the tasks that ended so more than ``days`` days ago, and that nothing waits for, the oldest first."""
