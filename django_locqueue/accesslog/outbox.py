@@ -1,16 +1,18 @@
-"""The batch that is being sent, and what the queue says to it."""
+"""The batch that is being sent, what the queue says to it, and what became of this process's hits."""
 
 import logging
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from django.db import DataError, Error, IntegrityError
 
 from django_locqueue import QueueFull
-from django_locqueue.accesslog.counts import Counts
-from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.hit import Hit, new_id
 from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.throttled import ThrottledLogger
 
@@ -22,6 +24,21 @@ LONGEST_BACKOFF_SECONDS = 60.0
 # and would be raised for ever.
 OUTAGE = (Error, OSError, QueueFull)
 REFUSAL = (DataError, IntegrityError)  # database errors that are about the values, too
+COUNTED = ("dropped", "refused", "errors")  # what people are told of
+
+
+@dataclass(slots=True)
+class Counts:
+    """Read by whoever wants to know; a race of two threads may lose a one."""
+
+    sent: int = 0
+    dropped: int = 0  # the buffer was full
+    refused: int = 0  # could not be cleaned, or the queue would never take it
+    failures: int = 0  # tries to enqueue that failed, because the database could not be used
+    full: int = 0  # and because the queue held as many tasks as its MAX_PENDING allows
+    errors: int = 0  # requests that could not be made into a hit
+    spooled: int = 0  # written to SPOOL_DIR
+    imported: int = 0  # sent from there, whichever process had written them
 
 
 class Outbox:
@@ -98,3 +115,34 @@ class Outbox:
 def is_outage(error: Exception) -> bool:
     """Whether the queue cannot be used now, rather than refuses what it was given."""
     return isinstance(error, OUTAGE) and not isinstance(error, REFUSAL)
+
+
+class LossReport:
+    """Tells the database how many requests this process could not log, so that a page can tell people.
+
+    Costs nothing while nothing is lost.
+    """
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self._told = dict.fromkeys(COUNTED, 0)
+        # Kept as it is until it is sent: a try that failed may have reached the database, and its id tells.
+        self._report: dict[str, Any] | None = None
+
+    def send(self, send: Callable[..., None]) -> bool:
+        """Send what was lost since the last report, if anything; return False if the queue is away."""
+        if self._report is None:
+            new = {name: getattr(self._counts, name) - self._told[name] for name in COUNTED}
+            if not any(new.values()):
+                return True
+            self._report = {"loss_id": new_id(), "time": time.time(), **new}
+        try:
+            send(**self._report)
+        except Exception as error:
+            logger.failure("How many requests were not logged could not be stored.")
+            if is_outage(error):
+                return False
+        for name in COUNTED:
+            self._told[name] += self._report[name]
+        self._report = None
+        return True

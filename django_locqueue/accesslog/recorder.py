@@ -11,19 +11,54 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections, connections
 
-from django_locqueue.accesslog.counts import Counts
+from django_locqueue.accesslog.conf import access_log, until_settings_change
 from django_locqueue.accesslog.delivery import adeliver, deliver, deliver_loss
 from django_locqueue.accesslog.hit import Hit
-from django_locqueue.accesslog.loss_report import LossReport
-from django_locqueue.accesslog.outbox import LONGEST_BACKOFF_SECONDS, Outbox, is_outage, logger
+from django_locqueue.accesslog.outbox import LONGEST_BACKOFF_SECONDS, Counts, LossReport, Outbox, is_outage, logger
 from django_locqueue.accesslog.privacy.visitor_keys import VisitorKeys, visitor_keys
 from django_locqueue.accesslog.raw_hit import Captured, RawHit
-from django_locqueue.accesslog.recorder_limits import RecorderLimits, current_limits
+from django_locqueue.accesslog.spool import Spool
 from django_locqueue.accesslog.spooling import Spooling
+
+# A spool is filled by a thread, and requests go on meanwhile: it is started before the buffer is full.
+SPOOLED_FROM = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderLimits:
+    """Sizes are in hits, times in seconds."""
+
+    buffer_size: int
+    crowded: int  # a buffer that holds as many needs room
+    batch: int
+    interval: float
+    exit_timeout: float
+    drop_new: bool
+    to_log: bool  # hits become lines of the log, and no task
+    spool: Spool | None
+
+
+@until_settings_change
+def current_limits() -> RecorderLimits:
+    """Return the limits of the present settings."""
+    buffer_size = max(1, int(access_log.BUFFER_SIZE))
+    spool = Spool(Path(access_log.SPOOL_DIR)) if access_log.OVERFLOW == "spool" and access_log.SPOOL_DIR else None
+    return RecorderLimits(
+        buffer_size=buffer_size,
+        crowded=buffer_size if spool is None else max(1, int(buffer_size * SPOOLED_FROM)),
+        batch=max(1, int(access_log.BATCH)),
+        interval=float(access_log.INTERVAL),
+        exit_timeout=float(access_log.EXIT_TIMEOUT),
+        drop_new=access_log.OVERFLOW == "drop_new",
+        to_log=access_log.BACKEND == "logging",
+        spool=spool,
+    )
 
 
 class Recorder:

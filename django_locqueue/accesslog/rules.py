@@ -1,6 +1,7 @@
 """What is recorded of which request: the settings, compiled once so that a request only compares."""
 
 import logging
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,14 +11,69 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 
+from django_locqueue.accesslog import hit as limits
+from django_locqueue.accesslog.bots import is_bot
 from django_locqueue.accesslog.client_ip import Trust
 from django_locqueue.accesslog.conf import access_log, until_settings_change
-from django_locqueue.accesslog.exclusions import Exclusions
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy, current_policy
-from django_locqueue.accesslog.sample import Sample
 from django_locqueue.accesslog.signed_in import IF_LOADED
+from django_locqueue.accesslog.throttled import ThrottledLogger
+
+SERVER_ERROR = 500
 
 logger = logging.getLogger("django_locqueue.accesslog")
+throttled = ThrottledLogger(logger)  # for what may go wrong with every request
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """``rate``: the share that is kept, from 0 to 1. ``slow``: seconds from which a request is kept in any case."""
+
+    rate: float
+    slow: float
+
+    def weight(self, status: int, duration: float) -> float:
+        """Return how many requests a hit stands for; 0 for one that is left out. ``duration``: seconds.
+
+        What went wrong or was slow is always kept and stands for itself, so sums of weights estimate all requests.
+        """
+        if status >= SERVER_ERROR or duration >= self.slow:
+            return 1.0
+        return 1 / self.rate if random.random() < self.rate else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusions:
+    """``only_methods``: None for all. ``views``: URL names. ``filter``: None, or the project's function."""
+
+    only_methods: frozenset[str] | None = None
+    views: frozenset[str] = frozenset()
+    statuses: frozenset[int] = frozenset()
+    bots: bool = False
+    filter: Callable[..., Any] | None = None
+
+    def __bool__(self) -> bool:
+        return self != NONE
+
+    def cover(self, request: HttpRequest, response: HttpResponseBase | None, status: int) -> bool:
+        """Whether the request is left out. ``response``: None if there is none."""
+        if self.only_methods is not None and request.method not in self.only_methods:
+            return True
+        match = request.resolver_match
+        if status in self.statuses or (match and match.view_name in self.views):
+            return True
+        if self.bots and is_bot(limits.exact_text(request.META.get("HTTP_USER_AGENT"))[: limits.USER_AGENT_LENGTH]):
+            return True
+        if self.filter is None:
+            return False
+        try:
+            return self.filter(request, response) is False
+        except Exception:  # the project's code; a line too many is better than one too few
+            throttled.failure('LOCQUEUE["ACCESS_LOG"]["FILTER"] raised; the request is recorded.')
+            return False
+
+
+NONE = Exclusions()
 
 
 @dataclass(frozen=True, slots=True)

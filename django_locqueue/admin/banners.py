@@ -17,7 +17,7 @@ from django_locqueue.models import Queue
 from django_locqueue.observability.snapshot import QueueState, Snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.observability.verdict import CLOCK_SECONDS
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 
 MOST_OF_A_KIND = 5
 PAUSING = ("locqueue.view_queue", "locqueue.pause_queue")
@@ -133,4 +133,5 @@ def _pause(queue: Queue) -> Any:
     if queue.paused_until:
         when = moments.time_tag(queue.paused_until)
         text = format_html("{} {}", text, format_html(_("It goes on {when}."), when=when))
-    return format_html("{} {}", text, legible.line(queue.pause_reason)) if queue.pause_reason else text
+    why = legible.line(masking.mask_text(queue.pause_reason))
+    return format_html("{} {}", text, why) if why else text

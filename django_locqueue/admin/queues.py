@@ -31,7 +31,7 @@ from django_locqueue.models import Queue, Task
 from django_locqueue.observability.history import each_minute
 from django_locqueue.observability.snapshot import QueueNow, snapshot
 from django_locqueue.observability.stats import capped_text
-from django_locqueue.policies import legible
+from django_locqueue.policies import legible, masking
 from django_locqueue.store import get_store
 
 PERMISSION = "locqueue.pause_queue"
@@ -239,7 +239,7 @@ class PauseForm(ReasonForm):
 
 def pause_of(queue: Queue) -> list[tuple[Any]]:
     """Return what there is to say of a pause: by whom, why, and when it ends."""
-    said = [legible.line(queue.paused_by), legible.line(queue.pause_reason)]
+    said = [legible.line(queue.paused_by), legible.line(masking.mask_text(queue.pause_reason))]
     until = [_("until %(time)s") % {"time": moments.whole(queue.paused_until)}] if queue.paused_until else []
     return [(each,) for each in (*said, *until) if each]
 

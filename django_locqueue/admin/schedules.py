@@ -172,9 +172,15 @@ class ScheduleAdmin(PlainListAdmin):
 
     @admin.display(description=gettext_lazy("name"))
     def name_column(self, schedule: Schedule) -> Any:
-        quiet = "" if schedule.enabled else "lq-is-off"
+        """On a phone with what stands in columns elsewhere."""
         return format_html(
-            '<a href="{}" class="{}">{}</a>', self.url("change", schedule), quiet, legible.line(schedule.name)
+            '<a href="{}" class="{}">{}</a><div class="lq-narrow"><div class="lq-line">{} · {}</div>{}</div>',
+            self.url("change", schedule),
+            "" if schedule.enabled else "lq-is-off",
+            legible.line(schedule.name),
+            legible.line(words(schedule.cron, schedule.every)),
+            self.task_column(schedule),
+            self.on_column(schedule),
         )
 
     @admin.display(description=gettext_lazy("task"))

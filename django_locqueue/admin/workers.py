@@ -37,13 +37,10 @@ class WorkerAdmin(PlainListAdmin):
     list_display = (
         "name_column",
         "state_column",
-        "queues_column",
         "busy_column",
         "running_column",
-        "started_column",
         "heartbeat_column",
         "ended_column",
-        "memory_column",
         "version_column",
     )
 
@@ -74,18 +71,21 @@ class WorkerAdmin(PlainListAdmin):
         return (*self.list_display, buttons)
 
     @admin.display(description=gettext_lazy("worker"))
-    def name_column(self, worker: Worker) -> str:
-        return legible.line(worker.name)
+    def name_column(self, worker: Any) -> Any:
+        """With its queues; on a phone also with what stands in columns elsewhere."""
+        return format_html(
+            '{}<div class="lq-line">{}</div><div class="lq-line lq-narrow">{} · {}</div>',
+            legible.line(worker.name),
+            legible.line(worker.queues.replace(",", ", ")) or _("all queues"),
+            self.busy_column(worker),
+            moments.time_tag(worker.heartbeat_at),
+        )
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, worker: Any) -> Any:
         if worker.stopped_at:
             return badge("stopped")
         return badge(f"worker {WorkerState.STARTING if worker.present is None else worker.present.state}")
-
-    @admin.display(description=gettext_lazy("queues"))
-    def queues_column(self, worker: Worker) -> Any:
-        return legible.line(worker.queues.replace(",", ", ")) or _("all")
 
     @admin.display(description=gettext_lazy("busy"))
     def busy_column(self, worker: Any) -> Any:
@@ -110,13 +110,14 @@ class WorkerAdmin(PlainListAdmin):
         url = reverse("admin:locqueue_task_change", args=[task.id], current_app=self.admin_site.name)
         return url, legible.line(task.name), task.id, moments.span(timedelta(seconds=task.seconds))
 
-    @admin.display(description=gettext_lazy("started"))
-    def started_column(self, worker: Worker) -> Any:
-        return moments.time_tag(worker.started_at)
-
     @admin.display(description=gettext_lazy("heartbeat"))
     def heartbeat_column(self, worker: Worker) -> Any:
-        return moments.time_tag(worker.heartbeat_at)
+        return format_html(
+            '{}<div class="lq-line">{} {}</div>',
+            moments.time_tag(worker.heartbeat_at),
+            _("started"),
+            moments.time_tag(worker.started_at),
+        )
 
     @admin.display(description=gettext_lazy("done/failed"))
     def ended_column(self, worker: Worker) -> Any:
@@ -131,13 +132,11 @@ class WorkerAdmin(PlainListAdmin):
             ),
         )
 
-    @admin.display(description=gettext_lazy("memory"), empty_value="–")
-    def memory_column(self, worker: Worker) -> str | None:
-        return None if worker.memory_mb is None else f"{number_format(worker.memory_mb, force_grouping=True)} MB"
-
     @admin.display(description=gettext_lazy("version"))
-    def version_column(self, worker: Worker) -> str:
-        return " · ".join(legible.line(text) for text in (worker.version, worker.code_version) if text) or "–"
+    def version_column(self, worker: Worker) -> Any:
+        versions = " · ".join(legible.line(text) for text in (worker.version, worker.code_version) if text)
+        memory = "" if worker.memory_mb is None else f"{number_format(worker.memory_mb, force_grouping=True)} MB"
+        return format_html('{}<div class="lq-line">{}</div>', versions or "–", memory)
 
     # -- changes
 

@@ -167,7 +167,7 @@ class Task(models.Model):
     )  # JSON: what a worker must know of the rare options, see policies/terms
     progress = models.FloatField(_("progress"), null=True, blank=True)  # from 0 to 1
     progress_message = models.CharField(max_length=200, default="", db_default="", blank=True)
-    log = JSONTextField(_("log"), null=True, blank=True)  # the last lines that its runs logged, see policies/report
+    log = JSONTextField(_("log"), null=True, blank=True)  # the last lines that its runs logged, see policies/task_log
     unknown_since = MomentField(null=True, blank=True)  # when a worker first met it that did not know its definition
     workflow = models.ForeignKey(
         "locqueue.Workflow",

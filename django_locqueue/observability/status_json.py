@@ -6,6 +6,7 @@ from typing import Any
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, WorkerNow
 from django_locqueue.observability.stats import CAP
 from django_locqueue.observability.verdict import Verdict
+from django_locqueue.policies import masking
 
 TOTALS = ("ready", "limited", "scheduled", "retrying", "running", "failed", "failed_24h", "failed_hour", "retried")
 
@@ -73,7 +74,7 @@ def queue_json(database: str, queue: QueueNow) -> dict[str, Any]:
         "paused_at": queue.paused_at and queue.paused_at.isoformat(),
         "paused_until": queue.paused_until and queue.paused_until.isoformat(),
         "paused_by": queue.paused_by,
-        "pause_reason": queue.pause_reason,
+        "pause_reason": masking.mask_text(queue.pause_reason),
     }
 
 

@@ -8,7 +8,8 @@ from django.db.models import Case, CharField, F, FloatField, TextField, Value, W
 
 from django_locqueue import conf
 from django_locqueue.models import State
-from django_locqueue.policies.report import Report, joined_log
+from django_locqueue.policies import task_log
+from django_locqueue.policies.report import Report
 from django_locqueue.store.base import StoreBase, repeated
 from django_locqueue.store.values import Key
 
@@ -49,7 +50,7 @@ class Reporting(StoreBase):
         # Without a lock: a log is written by who has the claim, and what is read by another is not stored.
         earlier = dict(self.tasks.filter(pk__in=again).values_list("pk", "log")) if again else {}
         most = conf.worker.LOG_LINES
-        return {pk: joined_log(earlier.get(pk), claim_no, lines, most) for (pk, claim_no), lines in logged}
+        return {pk: task_log.joined(earlier.get(pk), claim_no, lines, most) for (pk, claim_no), lines in logged}
 
     @repeated
     def unknown_since(self, task_id: int) -> datetime | None:

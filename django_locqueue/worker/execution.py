@@ -17,8 +17,9 @@ from django_locqueue.exceptions import Cancel, StopTask
 from django_locqueue.models import State
 from django_locqueue.policies import report
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
-from django_locqueue.policies.report import NOTHING, Line, Report
+from django_locqueue.policies.report import NOTHING, Report
 from django_locqueue.policies.retry import sane
+from django_locqueue.policies.task_log import Line
 from django_locqueue.store import Claimed, Key, Store, get_store
 from django_locqueue.worker.at_once import at_once
 from django_locqueue.worker.interrupt import Interruptible

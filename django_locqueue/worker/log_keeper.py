@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 from django_locqueue import conf
 from django_locqueue.exceptions import StopTask, TaskTimeout
-from django_locqueue.policies.report import Line
+from django_locqueue.policies.task_log import Line
 from django_locqueue.worker.execution import Execution
 
 Reported = Callable[[Execution], object]

@@ -11,11 +11,11 @@ from django.db import connections
 
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog.client_ip import Trust
-from django_locqueue.accesslog.counts import Counts
 from django_locqueue.accesslog.geo.provider import Answers
 from django_locqueue.accesslog.geo.registry import make
 from django_locqueue.accesslog.geo.result import IPAddress
 from django_locqueue.accesslog.hit import Hit
+from django_locqueue.accesslog.outbox import Counts
 from django_locqueue.accesslog.privacy.policy import PrivacyPolicy
 from django_locqueue.accesslog.raw_hit import Captured, RawHit
 from django_locqueue.accesslog.recorder import Recorder

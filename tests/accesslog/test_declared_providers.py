@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog.geo.errors import GeoError, RateLimited, Transient
+from django_locqueue.accesslog.geo.errors import GeoError, RateLimited, Transient, retry_after, until_midnight
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.provider import Answers, Provider
-from django_locqueue.accesslog.geo.refusal import retry_after, until_midnight
 from django_locqueue.accesslog.geo.registry import BUILT_IN, make
 from django_locqueue.accesslog.geo.result import GeoResult
 from tests.accesslog.stub_api import Reply, StubApi

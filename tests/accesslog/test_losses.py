@@ -9,10 +9,9 @@ from django.utils import timezone
 
 from django_locqueue.accesslog import middleware
 from django_locqueue.accesslog import recorder as module
-from django_locqueue.accesslog.counts import Counts
-from django_locqueue.accesslog.loss_report import LossReport
 from django_locqueue.accesslog.losses import lost_since, record_loss
 from django_locqueue.accesslog.models import Loss
+from django_locqueue.accesslog.outbox import Counts, LossReport
 from django_locqueue.accesslog.retention import prune
 from tests.accesslog.conftest import a_raw_hit
 from tests.accesslog.recording import Queue, record

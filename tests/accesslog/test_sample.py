@@ -5,8 +5,8 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_locqueue.accesslog import sample
-from django_locqueue.accesslog.sample import Sample
+from django_locqueue.accesslog import rules
+from django_locqueue.accesslog.rules import Sample
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def drawn(monkeypatch):
     """Return a function that sets what is drawn, again and again."""
 
     def draw(number):
-        monkeypatch.setattr(sample.random, "random", lambda: number)
+        monkeypatch.setattr(rules.random, "random", lambda: number)
 
     return draw
 

@@ -10,6 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from django_locqueue.models import Queue, Task
+from django_locqueue.observability.snapshot import snapshot
+from django_locqueue.observability.status_json import queue_json
 from django_locqueue.store import get_store
 from tests import renamed_tasks
 from tests.admin.conftest import list_url, task_url
@@ -107,6 +109,16 @@ def test_an_end_that_is_none_is_refused_and_nothing_typed_is_lost(until: str, pr
     assert problem in body
     assert 'value="SMTP &quot;x&quot;"' in body
     assert Queue.objects.get().paused_at is None
+
+
+def test_what_is_secret_in_the_reason_of_a_pause_is_hidden(root: Client) -> None:
+    Queue.objects.create(name="mail", paused_at=timezone.now(), pause_reason="smtp password=hunter2 is wrong")
+    for address in (list_url("queue"), list_url("overview")):
+        said = page(root, address)
+        assert "mail" in said
+        assert "hunter2" not in said
+    [queue] = snapshot(fresh=True).queues
+    assert "hunter2" not in str(queue_json("default", queue))
 
 
 def test_a_pause_that_is_over_is_not_shown(root: Client) -> None:

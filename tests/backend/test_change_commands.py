@@ -231,6 +231,10 @@ def secret_task() -> int:
         error_message="password=hunter2",
         finished_at=timezone.now(),
         attempt=1,
+        log=[
+            {"claim": 1, "attempt": 1, "time": "2026-11-30T15:00:00.000+00:00", "level": "INFO", "logger": "shop"}
+            | {"message": "signed in with password=hunter2\x1b[2J"}
+        ],
     )
     moment = timezone.now()
     TaskAttempt.objects.create(
@@ -251,6 +255,7 @@ def test_a_task_is_shown_whole_but_for_its_secrets(run: Any, arguments: Any) -> 
     said = run("queue_show", secret_task(), *arguments)
     assert "991" in said
     assert "OSError" in said
+    assert "signed in with password=" in said
     assert "hunter2" not in said
     assert "\x1b" not in said
 

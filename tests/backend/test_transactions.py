@@ -2,12 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import path
 
-from django_locqueue import compat
 from django_locqueue.models import Task
 from tests import tasks
 from tests.running import in_thread, our_backend, run_one
@@ -106,17 +105,50 @@ def test_enqueueing_on_commit_without_a_transaction_is_at_once():
     assert Task.objects.count() == 1
 
 
-def test_e2_a_failing_enqueue_takes_the_data_of_its_transaction_with_it(monkeypatch):
-    def broken(call):
-        raise compat.InvalidTask("the table is away")
+NO_TASKS = {
+    "sqlite": ["CREATE TRIGGER no_tasks BEFORE INSERT ON locqueue_task BEGIN SELECT RAISE(ABORT, 'no tasks'); END"],
+    "mysql": [
+        "CREATE TRIGGER no_tasks BEFORE INSERT ON locqueue_task FOR EACH ROW "
+        "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no tasks'"
+    ],
+    "postgresql": [
+        "CREATE FUNCTION no_tasks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no tasks'; END $$",
+        "CREATE TRIGGER no_tasks BEFORE INSERT ON locqueue_task FOR EACH ROW EXECUTE FUNCTION no_tasks()",
+    ],
+}
 
-    monkeypatch.setattr(type(our_backend().store), "enqueue", lambda store, call: broken(call))
 
-    def save_and_enqueue():
-        with transaction.atomic():
-            Group.objects.create(name="both or neither")
-            tasks.add.enqueue(1)
+@pytest.fixture
+def no_tasks():
+    """The database refuses every task."""
+    on_table = " ON locqueue_task" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        for statement in NO_TASKS[connection.vendor]:
+            cursor.execute(statement)
+        try:
+            yield
+        finally:
+            cursor.execute(f"DROP TRIGGER no_tasks{on_table}")
+            if connection.vendor == "postgresql":
+                cursor.execute("DROP FUNCTION no_tasks")
 
-    with pytest.raises(compat.InvalidTask):
-        save_and_enqueue()
+
+def save_and(enqueue, *arguments):
+    with transaction.atomic():
+        Group.objects.create(name="saved")
+        enqueue(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("enqueue", "argument"), [(tasks.add.enqueue, 1), (tasks.add.enqueue_many, [((1,), {})])], ids=["one", "many"]
+)
+def test_e2_a_task_that_the_database_refuses_takes_the_data_of_its_transaction_with_it(no_tasks, enqueue, argument):
+    with pytest.raises(DatabaseError, match="no tasks"):
+        save_and(enqueue, argument)
     assert not Group.objects.exists()
+
+
+def test_e2_enqueued_on_commit_it_is_refused_when_the_data_is_saved_and_the_caller_hears_of_it(no_tasks):
+    with pytest.raises(DatabaseError, match="no tasks"):
+        save_and(tasks.add.enqueue_on_commit, 1)
+    assert Group.objects.exists()

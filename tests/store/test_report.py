@@ -6,7 +6,8 @@ import pytest
 
 from django_locqueue.models import Task
 from django_locqueue.policies.outcome import Kind
-from django_locqueue.policies.report import Line, Report, with_progress
+from django_locqueue.policies.report import Report, with_progress
+from django_locqueue.policies.task_log import Line
 from django_locqueue.store import Store
 from django_locqueue.store.serve import Owner
 from tests.store.rows import changed, outcome, row, running, state

