@@ -1,6 +1,5 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
@@ -146,11 +145,8 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
             [result] = self._store_many(task, [(args, kwargs)])
             return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
-        if (origin := current_origin.get()) is not None:
-            origin.enqueued([enqueued.id])
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            compat.task_enqueued.send(type(self), task_result=result)
+        self._announce([enqueued.id], [result])
         return result
 
     def enqueue_many(
@@ -191,12 +187,7 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
                 ids = (each.id for each in stored)
         finally:
             give_back(left_out, self.pending_limits)
-        if (origin := current_origin.get()) is not None:
-            origin.enqueued(ids)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            for result in results:
-                if not result.is_duplicate:
-                    compat.task_enqueued.send(type(self), task_result=result)
+        self._announce(ids, (result for result in results if not result.is_duplicate))
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:

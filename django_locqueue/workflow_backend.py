@@ -1,7 +1,7 @@
 """The part of a backend that stores workflows: their steps checked, and made into calls."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -17,7 +17,7 @@ from django_locqueue.origin import current_origin
 from django_locqueue.pending_limit import admit, give_back
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.policies.terms import load_terms
-from django_locqueue.result import new_result, row_id
+from django_locqueue.result import QueuedTaskResult, new_result, row_id
 from django_locqueue.store import Call, get_store
 from django_locqueue.workflow import Step, TaskCall
 from django_locqueue.workflow_result import WorkflowResult, workflow_result
@@ -49,14 +49,23 @@ class WorkflowBackend:
         except BaseException:
             give_back(stored[0][1], self.pending_limits)
             raise
-        if (origin := current_origin.get()) is not None:
-            origin.enqueued(each.id for each in enqueued)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            calls = (call for step in steps for call in step.calls)
-            for call, each in zip(calls, enqueued, strict=True):
-                result = new_result(call.definition, each.id, each.enqueued_at, call.args, call.kwargs)
-                compat.task_enqueued.send(type(self), task_result=result)
+        calls = (call for step in steps for call in step.calls)
+        self._announce(
+            (each.id for each in enqueued),
+            (
+                new_result(call.definition, each.id, each.enqueued_at, call.args, call.kwargs)
+                for call, each in zip(calls, enqueued, strict=True)
+            ),
+        )
         return workflow_result(row)
+
+    def _announce(self, ids: Iterable[int], results: Iterable[QueuedTaskResult]) -> None:
+        """Tell the present origin of what was stored, and the receivers, for whom alone the results are made."""
+        if (origin := current_origin.get()) is not None:
+            origin.enqueued(ids)
+        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
+            for result in results:
+                compat.task_enqueued.send(type(self), task_result=result)
 
     def get_workflow(self, workflow_id: str | int) -> WorkflowResult:
         """Return the result of a workflow. Raises ``WorkflowDoesNotExist``, also for a malformed id."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django_locqueue.policies import payload
-from django_locqueue.policies.key_template import KeyTemplate
+from django_locqueue.policies.key_template import KeyTemplate, signature_of
 from django_locqueue.policies.numbers import is_number
 
 STARTED, FINISHED, WINDOW = "started", "finished", "window"
@@ -154,7 +154,7 @@ def rule_for(unique: Unique, function: Callable[..., Any] | None, takes_context:
         if unique.unique_items is not None or unique.on_conflict == MERGE:
             raise ValueError("merge and unique_items need a function that names its list; that of a chunk does not.")
         return UniqueRule(template, None)
-    parameters = list(inspect.signature(function).parameters.values())[bool(takes_context) :]
+    parameters = list(signature_of(function, takes_context).parameters.values())
     items = None
     if unique.unique_items is not None:
         items = _list_argument(parameters, unique.unique_items, "unique_items", function)
