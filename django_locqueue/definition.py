@@ -324,8 +324,5 @@ def placeholder(path: str) -> Any:
 
     gone.__module__, _, gone.__qualname__ = path.rpartition(".")
     gone.__name__ = gone.__qualname__
-    definition = object.__new__(TaskDefinition)
-    for name, spec in TaskDefinition.__dataclass_fields__.items():
-        object.__setattr__(definition, name, _DEFAULTS.get(name, spec.default))
-    object.__setattr__(definition, "func", gone)
-    return definition
+    usual = {name: _DEFAULTS.get(name, spec.default) for name, spec in TaskDefinition.__dataclass_fields__.items()}
+    return _rebuilt(TaskDefinition, {**usual, "func": gone})

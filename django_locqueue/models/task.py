@@ -8,8 +8,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField, MomentField, NameField
+from django_locqueue.models.fields import JSONTextField, MomentField, NameField, QueueManager
 from django_locqueue.models.indexes import IsOpen, IsOpenOfAKind, PartialIndex
 from django_locqueue.policies import legible
 
