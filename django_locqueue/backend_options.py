@@ -47,20 +47,15 @@ def queue_names(params: Mapping[str, Any]) -> list[str]:
 
 def time_problem(run_after: Any) -> str | None:
     """Return what is wrong with a task's time, None if nothing is."""
-    wanted = "an aware datetime" if settings.USE_TZ else "a datetime"
-    if run_after is None or (
-        isinstance(run_after, datetime) and not (settings.USE_TZ and timezone.is_naive(run_after))
-    ):
-        return None if run_after is None else _bounds_problem(run_after)
-    return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
-
-
-def _bounds_problem(run_after: datetime) -> str | None:
-    """What is in no year that Python knows, in UTC: the driver fails at it, perhaps after the row is stored."""
+    if run_after is None:
+        return None
+    if not isinstance(run_after, datetime) or (settings.USE_TZ and timezone.is_naive(run_after)):
+        wanted = "an aware datetime" if settings.USE_TZ else "a datetime"
+        return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
     try:
         if timezone.is_aware(run_after):
             clock.storable(run_after.astimezone(UTC))
-    except OverflowError:
+    except OverflowError:  # the driver fails at it, perhaps after the row is stored
         return f"run_after must be in the years 1 to 9999 of UTC too, got {run_after!r}."
     return None
 

@@ -6,7 +6,6 @@ Each verb is guarded by the states it may leave: it changes those that are still
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from django.db import IntegrityError
@@ -27,7 +26,6 @@ from django_locqueue.store.steps import End, Member
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
 LOOKS = 3  # for free locks, before a conflict is an error
-NO_MORE: Mapping[str, Any] = MappingProxyType({})
 _LOCKS_AGAIN = Q(unique_until__in=(STARTED, UNTIL_FINISHED))  # a window is counted from when it was enqueued
 
 
@@ -105,7 +103,7 @@ class Controlling(Recovering):
     @repeated
     def run_now(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
         """Make scheduled tasks ready before their time. Return the ids that changed."""
-        return self._change(ids, (State.SCHEDULED,), state=turn(), run_after=self.time(now))
+        return self._change(ids, (State.SCHEDULED,), {"state": turn(), "run_after": self.time(now)})
 
     @repeated
     def cancel(
@@ -167,17 +165,17 @@ class Controlling(Recovering):
     @repeated
     def move(self, ids: Sequence[int], queue_name: str) -> list[int]:
         """Let waiting tasks wait in another queue. Return the ids that changed."""
-        return self._change(ids, WAITING, queue_name=queue_name)
+        return self._change(ids, WAITING, {"queue_name": queue_name})
 
     @repeated
     def change_priority(self, ids: Sequence[int], priority: int) -> list[int]:
         """Return the ids of the waiting tasks whose priority was changed."""
-        return self._change(ids, WAITING, priority=priority)
+        return self._change(ids, WAITING, {"priority": priority})
 
     @repeated
     def dismiss(self, ids: Sequence[int]) -> list[int]:
         """Leave failed tasks out of the lists of what failed. Return the ids that changed."""
-        return self._change(ids, (State.FAILED,), {"dismissed": False}, dismissed=True)
+        return self._change(ids, (State.FAILED,), {"dismissed": True}, dismissed=False)
 
     @repeated
     def put_back(self, ids: Sequence[int], *, now: datetime | None = None) -> list[Rescued]:
@@ -234,14 +232,11 @@ class Controlling(Recovering):
         )
 
     def _change(
-        self, ids: Sequence[int], states: Sequence[State], where: Mapping[str, Any] = NO_MORE, **changes: object
+        self, ids: Sequence[int], states: Sequence[State], changes: Mapping[str, Any], **more: Any
     ) -> list[int]:
-        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between.
-
-        ``where``: further conditions.
-        """
+        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between.""" ""
         with self.transaction():
-            found = list(self._locked_states(ids, states, **where))
+            found = list(self._locked_states(ids, states, **more))
             if found:
                 self.tasks.filter(pk__in=found).update(**changes)
             return found

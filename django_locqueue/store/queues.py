@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q
 
 from django_locqueue import clock
-from django_locqueue.models import Queue, Task
+from django_locqueue.models import Queue, Task, orderings
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.store.base import StoreBase, repeated
 
@@ -17,11 +17,11 @@ _PENDING = f"""
 SELECT
   (SELECT COUNT(*) FROM (
     SELECT id FROM {_TABLE} WHERE state = 'ready' AND queue_name = %s
-    ORDER BY priority DESC, run_after, id LIMIT %s
+    {orderings.order_by(orderings.READY[1:])} LIMIT %s
   ) AS ready),
   (SELECT COUNT(*) FROM (
     SELECT id FROM {_TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL AND queue_name = %s
-    ORDER BY limit_key, priority DESC, run_after, id LIMIT %s
+    {orderings.order_by(orderings.LIMITED[1:])} LIMIT %s
   ) AS limited)
 """
 
