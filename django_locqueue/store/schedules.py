@@ -58,7 +58,7 @@ class Scheduling(StoreBase):
     def next_due(self, *, now: datetime | None = None) -> float | None:
         """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
         [(due_at, task, database_now)] = self.fetch(f"SELECT {self._due_sql()}, {clock.now_sql(self.connection)}", ())
-        return self._seconds_until(due_at, task, database_now, now)
+        return self._seconds_until(due_at, task is not None and due_at is None, database_now, now)
 
     def next_slot_in(self, *, but: Collection[int] = (), now: datetime | None = None) -> float | None:
         """Return the seconds until the next slot of all schedules (≤ 0: it has come); None if there is none.
@@ -67,7 +67,7 @@ class Scheduling(StoreBase):
         """
         sql = f"SELECT {self._next_sql(but)}, {clock.now_sql(self.connection)}"
         [(next_at, unplanned, database_now)] = self.fetch(sql, ())
-        return self._seconds_until(next_at, unplanned, database_now, now)
+        return self._seconds_until(next_at, unplanned is not None, database_now, now)
 
     def look_ahead(self, *, but: Collection[int] = (), now: datetime | None = None) -> Ahead:
         """Return what :meth:`next_due` and :meth:`next_slot_in` do, by one statement: workers ask it each second."""
@@ -78,8 +78,8 @@ class Scheduling(StoreBase):
         )
         [(due_at, task, next_at, unplanned, waiting, running, database_now)] = self.fetch(sql, ())
         return Ahead(
-            task=self._seconds_until(due_at, task, database_now, now),
-            slot=self._seconds_until(next_at, unplanned, database_now, now),
+            task=self._seconds_until(due_at, task is not None and due_at is None, database_now, now),
+            slot=self._seconds_until(next_at, unplanned is not None, database_now, now),
             is_bulk_due=waiting is not None or running is not None,
         )
 
@@ -96,13 +96,15 @@ class Scheduling(StoreBase):
             f"(SELECT id {_running(but)} IS NULL LIMIT 1)"
         )
 
-    def _seconds_until(self, at: Any, timeless: int | None, database_now: Any, now: datetime | None) -> float | None:
-        """``timeless``: a row that is due if it has no time: edited by hand, or not planned yet."""
-        if at is None:
-            return None if timeless is None else 0.0
-        load = self.load_time
+    def _seconds_until(self, at: Any, is_timeless: bool, database_now: Any, now: datetime | None) -> float | None:
+        """``is_timeless``: there is a row without a time, edited by hand or not planned yet, and so it is due."""
+        load: Any = self.load_time
+        if not is_timeless and at is None:
+            return None
+        if is_timeless or (first := load(at)) is None:
+            return 0.0
         present = load(database_now) if now is None else clock.storable(now)
-        return float((load(at) - present).total_seconds())
+        return float((first - present).total_seconds())
 
     def due_schedules(self, *, but: Collection[int] = (), now: datetime | None = None) -> list[int]:
         """Return the ids of schedules whose slot has come, the oldest first, and of those whose next is not known."""
