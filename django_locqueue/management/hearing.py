@@ -9,8 +9,7 @@ from typing import Any, TextIO
 
 from django.db.backends.signals import connection_created
 
-from django_locqueue.management import framework_log
-from django_locqueue.observability import formats
+from django_locqueue.observability import formats, framework_log
 from django_locqueue.observability.logs import span
 
 LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}

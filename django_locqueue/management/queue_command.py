@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_locqueue import conf
-from django_locqueue.management import framework_log, person
+from django_locqueue.management import person
+from django_locqueue.observability import framework_log
 from django_locqueue.store import Store, get_store
 
 

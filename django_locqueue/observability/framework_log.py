@@ -1,6 +1,8 @@
-"""What the task framework itself logs of our tasks."""
+"""What the task framework itself logs of our tasks: a line for each start and end, a traceback for each failure."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django_locqueue import compat
 from django_locqueue.exceptions import Cancel, Expired, StepSkipped, StopTask
@@ -25,3 +27,17 @@ class MeantToEnd(logging.Filter):
 
 def install() -> None:
     logging.getLogger(compat.LOGGER_NAME).addFilter(MeantToEnd())
+
+
+@contextmanager
+def left_out() -> Iterator[None]:
+    """Keep it from the terminal where the project has said nothing of it: who runs a command is told in our words."""
+    framework = logging.getLogger(compat.LOGGER_NAME)
+    if framework.handlers or framework.level != logging.NOTSET:
+        yield
+        return
+    framework.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        framework.setLevel(logging.NOTSET)

@@ -2,14 +2,16 @@
 runs and however connections are kept, and none when it is gone."""
 
 import json
+from contextlib import suppress
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from django_locqueue.management import banner
 from django_locqueue.models import Task
 from tests import tasks
 from tests.processes import wait_until
+from tests.running import row
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -17,10 +19,11 @@ THREADS = 3
 OF_ITS_OWN = 7  # six services and the command itself
 
 SESSIONS = {
-    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity "
+    "postgresql": "SELECT pid FROM pg_stat_activity "
     "WHERE datname = CURRENT_DATABASE() AND backend_type = 'client backend' AND pid <> PG_BACKEND_PID()",
-    "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
+    "mysql": "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
 }
+END = {"postgresql": "SELECT pg_terminate_backend(%s)", "mysql": "KILL %s"}
 KEPT = {
     "not kept": {"CONN_MAX_AGE": 0},
     "kept for ever": {"CONN_MAX_AGE": None},
@@ -30,10 +33,15 @@ KEPT = {
 }
 
 
-def sessions() -> int:
+def others() -> set[int]:
+    """Return the sessions of this database but our own."""
     with connection.cursor() as cursor:
         cursor.execute(SESSIONS[connection.vendor])
-        return int(cursor.fetchone()[0])
+        return {session for (session,) in cursor.fetchall()}
+
+
+def sessions() -> int:
+    return len(others())
 
 
 @pytest.fixture(params=KEPT)
@@ -99,3 +107,43 @@ def test_e6_no_transaction_is_left_open_while_a_task_runs_and_while_nothing_does
     assert worker.wait() == 0
     assert "goes on trying" not in worker.output, worker.output
     assert len(ledger.lines) >= 2
+
+
+@pytest.mark.skipif(connection.vendor not in SESSIONS, reason="SQLite has no sessions to end")
+def test_b4_outcomes_outlive_the_sessions_that_the_server_has_ended(run_fast_worker, ledger):
+    before = others()
+    results = [tasks.wait_for_go.enqueue(ledger.path) for _ in range(3)]
+    worker = run_fast_worker("--threads", "3")
+    ledger.wait_for("start", times=3)
+    with connection.cursor() as cursor:
+        for session in others() - before:
+            with suppress(OperationalError):  # it has just ended by itself
+                cursor.execute(END[connection.vendor], [session])
+    ledger.say("go")
+    wait_until(lambda: all(row(result).state == "successful" for result in results), worker)
+    canary = tasks.add.enqueue(1)
+    wait_until(lambda: row(canary).state == "successful", worker)
+    assert ledger.lines.count("start") == 3
+    assert "Traceback" not in worker.output
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="above, the server of PostgreSQL ends them itself")
+def test_e6_no_transaction_is_as_old_as_the_task_that_runs(run_worker, ledger):
+    worker = run_worker()
+    result = tasks.note_and_sleep.enqueue(ledger.path, 3)
+    wait_until(lambda: ledger.lines, worker)
+    old = (
+        "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_started < NOW() - INTERVAL 1 SECOND "
+        "AND trx_mysql_thread_id IN (SELECT id FROM information_schema.processlist WHERE db = DATABASE())"
+    )
+    found = []
+
+    def has_ended():
+        with connection.cursor() as cursor:
+            cursor.execute(old)
+            found.append(cursor.fetchone()[0])
+        return Task.objects.get(pk=result.id).state == "successful"
+
+    wait_until(has_ended, worker)
+    assert len(found) > 10
+    assert not any(found)

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django_locqueue import compat
 from django_locqueue.models import Schedule, ScheduleRun, Task
 from django_locqueue.scheduler import enqueuing
+from django_locqueue.scheduler import scheduler as module
 from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.service import IDLE_SECONDS
 from django_locqueue.store.schedules import PRUNED_EVERY, RUNS_KEPT
@@ -108,6 +109,21 @@ def test_one_without_a_next_slot_is_due_whatever_the_others_have(scheduler, make
     make_schedule("planned", next_at=minutes_ago(-30))
     make_schedule("not planned", next_at=None)
     assert scheduler.store.next_slot_in() == scheduler.store.look_ahead().slot == 0
+
+
+def test_f8_what_a_person_changes_while_it_fires_stays(scheduler, make_schedule, monkeypatch):
+    schedule, enqueue_slot = make_schedule(next_at=minutes_ago(0)), module.enqueue_slot
+    changes = {"enabled": False, "missed": "skip", "args_kwargs": {"args": [7], "kwargs": {}}}
+
+    def enqueue_while_somebody_changes_it(*args):
+        Schedule.objects.filter(pk=schedule.pk).update(**changes)
+        return enqueue_slot(*args)
+
+    monkeypatch.setattr(module, "enqueue_slot", enqueue_while_somebody_changes_it)
+    scheduler.run_once()
+    scheduler.run_once(minutes_ago(-5))
+    assert tasks_stored() == 1
+    assert {name: getattr(fresh(schedule), name) for name in changes} == changes
 
 
 def test_it_sleeps_until_the_next_slot(scheduler, make_schedule):
