@@ -234,7 +234,7 @@ class Controlling(Recovering):
     def _change(
         self, ids: Sequence[int], states: Sequence[State], changes: Mapping[str, Any], **more: Any
     ) -> list[int]:
-        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between.""" ""
+        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between."""
         with self.transaction():
             found = list(self._locked_states(ids, states, **more))
             if found:
