@@ -1,7 +1,5 @@
 """The backend of Django's task framework: what a project names in ``TASKS``."""
 
-import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
@@ -31,12 +29,11 @@ from django_locqueue.policies import payload, retry
 from django_locqueue.policies.limits import limits_of
 from django_locqueue.policies.signature import check_arguments
 from django_locqueue.policies.terms import Terms
-from django_locqueue.result import NewResults, QueuedTaskResult, new_result, stored_result
+from django_locqueue.result import NewResults, QueuedTaskResult, new_result, row_id, stored_result
 from django_locqueue.store import Call, Store, store_for
 from django_locqueue.workflow_backend import WorkflowBackend
 
 MOST_VALID = 1000  # definitions that a backend remembers
-_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
@@ -148,11 +145,8 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
             [result] = self._store_many(task, [(args, kwargs)])
             return result
         enqueued = self.store.enqueue(next(self._calls(task, [(args, kwargs)])))
-        if (origin := current_origin.get()) is not None:
-            origin.enqueued([enqueued.id])
         result = new_result(task, enqueued.id, enqueued.enqueued_at, args, kwargs)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            compat.task_enqueued.send(type(self), task_result=result)
+        self._announce([enqueued.id], [result])
         return result
 
     def enqueue_many(
@@ -193,12 +187,7 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
                 ids = (each.id for each in stored)
         finally:
             give_back(left_out, self.pending_limits)
-        if (origin := current_origin.get()) is not None:
-            origin.enqueued(ids)
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            for result in results:
-                if not result.is_duplicate:
-                    compat.task_enqueued.send(type(self), task_result=result)
+        self._announce(ids, (result for result in results if not result.is_duplicate))
         return results
 
     def get_result(self, result_id: str | int) -> QueuedTaskResult:
@@ -206,11 +195,7 @@ class LocQueueBackend(WorkflowBackend, compat.BaseTaskBackend):
 
         An id is text to Django; a number is taken too, as the rows and the log have it.
         """
-        if type(result_id) is int and 0 <= result_id < 10**18:
-            result_id = str(result_id)
-        if not isinstance(result_id, str) or not _ID.fullmatch(result_id):
-            raise compat.TaskResultDoesNotExist(result_id)
-        task = self.store.tasks.filter(pk=int(result_id)).first()
+        task = self.store.tasks.filter(pk=row_id(result_id)).first()  # type: ignore[misc]
         if task is None:
             raise compat.TaskResultDoesNotExist(result_id)
         return stored_result(task)

@@ -19,6 +19,7 @@ from django_locqueue.models.task import PATH_LENGTH, queue_name_problem
 from django_locqueue.pending_limit import check_max_pending
 from django_locqueue.policies import chunk, payload, retry
 from django_locqueue.policies.limits import limits_of
+from django_locqueue.policies.numbers import is_number, is_whole
 
 OPTIONS: Mapping[str, Any] = {
     "DATABASE": None,  # the alias that holds the queue; None: where the database routers write it
@@ -46,20 +47,15 @@ def queue_names(params: Mapping[str, Any]) -> list[str]:
 
 def time_problem(run_after: Any) -> str | None:
     """Return what is wrong with a task's time, None if nothing is."""
-    wanted = "an aware datetime" if settings.USE_TZ else "a datetime"
-    if run_after is None or (
-        isinstance(run_after, datetime) and not (settings.USE_TZ and timezone.is_naive(run_after))
-    ):
-        return None if run_after is None else _bounds_problem(run_after)
-    return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
-
-
-def _bounds_problem(run_after: datetime) -> str | None:
-    """What is in no year that Python knows, in UTC: the driver fails at it, perhaps after the row is stored."""
+    if run_after is None:
+        return None
+    if not isinstance(run_after, datetime) or (settings.USE_TZ and timezone.is_naive(run_after)):
+        wanted = "an aware datetime" if settings.USE_TZ else "a datetime"
+        return f"run_after must be {wanted}, got {run_after!r}. For instance: timezone.now() + timedelta(minutes=5)."
     try:
         if timezone.is_aware(run_after):
             clock.storable(run_after.astimezone(UTC))
-    except OverflowError:
+    except OverflowError:  # the driver fails at it, perhaps after the row is stored
         return f"run_after must be in the years 1 to 9999 of UTC too, got {run_after!r}."
     return None
 
@@ -71,12 +67,12 @@ def validate_options(task: TaskDefinition) -> None:
             "Return a list instead, or enqueue a task for each item."
         )
     most = task.max_attempts
-    if most is not None and not _is_limit(most):
+    if most is not None and not is_whole(most, 1, MOST_ATTEMPTS):
         raise compat.InvalidTask(f"max_attempts must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {most!r}.")
     for error in task.retry_on:
         if not isinstance(error, type) or not issubclass(error, BaseException):
             raise compat.InvalidTask(f"retry_on must hold exception classes, got {error!r}.")
-    if task.expires is not None and not (_is_number(task.expires) and task.expires > 0):
+    if task.expires is not None and not (_is_seconds(task.expires) and task.expires > 0):
         raise compat.InvalidTask(f"expires must be a number of seconds above 0, or None, got {task.expires!r}.")
     for alias in task.aliases:
         if not isinstance(alias, str) or not _PATH.fullmatch(alias) or len(alias) > PATH_LENGTH:
@@ -105,7 +101,7 @@ def validate_options(task: TaskDefinition) -> None:
 
 def _backoff_problem(backoff: Any) -> str | None:
     """Return what is wrong with a backoff, None if nothing is."""
-    if backoff is None or _is_number(backoff):
+    if backoff is None or _is_seconds(backoff):
         return None
     if callable(backoff):
         return _backoff_function_problem(backoff)
@@ -114,7 +110,7 @@ def _backoff_problem(backoff: Any) -> str | None:
     for key, value in backoff.items():
         if key not in retry.BACKOFF:
             return f"has no key {key!r}{did_you_mean(key, retry.BACKOFF)}"
-        if not _is_number(value):
+        if not _is_seconds(value):
             return f"must hold numbers from 0 to {retry.LONGEST_SECONDS:,}, got {key}: {value!r}."
     return None
 
@@ -138,16 +134,11 @@ _TIMEOUT = "must be a number of seconds above 0, or None"
 
 def _is_timeout(value: Any) -> bool:
     """Also infinity: no timeout, whatever else says one."""
-    return value is None or (_is_number(value, math.inf) and value > 0)
+    return value is None or (is_number(value, 0, math.inf) and value > 0)
 
 
-def _is_limit(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ATTEMPTS
-
-
-def _is_number(value: Any, most: float = retry.LONGEST_SECONDS) -> bool:
-    # No datetime can hold what is later than `most`; nan is not between anything.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+def _is_seconds(value: Any) -> bool:
+    return is_number(value, 0, retry.LONGEST_SECONDS)
 
 
 def _sentence(text: str) -> str:
@@ -194,7 +185,7 @@ def check_options(alias: str, options: Any, queues: Collection[str]) -> Iterable
         )
     for key in ("MAX_ATTEMPTS", "MAX_CRASHES"):
         value = options.get(key, OPTIONS[key])
-        if not _is_limit(value):
+        if not is_whole(value, 1, MOST_ATTEMPTS):
             yield checks.Error(
                 f'{where}["{key}"] must be a whole number from 1 to {MOST_ATTEMPTS:,}, got {value!r}.',
                 id="locqueue.E003",
@@ -220,7 +211,7 @@ def _check_retention(where: str, retention: Any) -> Iterable[checks.CheckMessage
             yield checks.Error(
                 f'{where}["RETENTION"] has the unknown key {key!r}{did_you_mean(key, known)}', id="locqueue.E005"
             )
-        elif days is not None and not _is_number(days, MOST_DAYS):
+        elif days is not None and not is_number(days, 0, MOST_DAYS):
             yield checks.Error(
                 f'{where}["RETENTION"]["{key}"] must be a number of days up to {MOST_DAYS:,}, 0 or None, got {days!r}.',
                 id="locqueue.E005",

@@ -1,8 +1,8 @@
 """System checks: wrong configuration says what is wrong, and what to do, before anything runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
@@ -12,9 +12,10 @@ from django.db import connections
 from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.conf import did_you_mean, place
+from django_locqueue.policies.numbers import is_number, is_whole
 from django_locqueue.registry import our_backends
 from django_locqueue.worker.slots import MOST_ASYNC
-from django_locqueue.worker.threads import ThreadRange
+from django_locqueue.worker.threads import EXPECTED, ThreadRange
 
 ACCESS_LOG = "django_locqueue.accesslog"
 ACCESS_LOG_MIDDLEWARE = f"{ACCESS_LOG}.middleware.AccessLogMiddleware"
@@ -22,6 +23,121 @@ SQLITE_OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command"
 SHORTEST_TOKEN = 16
 MOST_LOG_LINES = 1_000  # they stand in the task's row, and are written once a second
 MOST = 1_000_000  # threads, seconds or hours; a wait or a datetime cannot hold every finite number
+
+
+class Kind(NamedTuple):
+    """What the value of a key has to be. ``expected``: in words, behind "must be"."""
+
+    id: str
+    is_right: Callable[[Any], bool]
+    expected: str
+    hint: str | None = None
+    is_secret: bool = False
+
+    def errors(self, where: str, value: Any) -> Iterator[checks.CheckMessage]:
+        if not self.is_right(value):
+            got = "" if self.is_secret else f", got {value!r}"
+            yield checks.Error(f"{where} must be {self.expected}{got}.", hint=self.hint, id=f"locqueue.{self.id}")
+
+
+def _number(id: str, least: float = 0, hint: str | None = None) -> Kind:
+    return Kind(id, lambda value: is_number(value, least, MOST), f"a number from {least} to {MOST:,}", hint)
+
+
+def _whole(id: str, most: int, hint: str) -> Kind:
+    return Kind(id, lambda value: is_whole(value, 0, most), f"a whole number from 0 to {most:,}", hint)
+
+
+def _truth(id: str, hint: str | None = None) -> Kind:
+    return Kind(id, lambda value: isinstance(value, bool), "True or False", hint)
+
+
+def _is_range(value: Any) -> bool:
+    try:
+        ThreadRange.of(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_poll(value: Any) -> bool:
+    match value:
+        case (least, most):
+            return is_number(least, 0, MOST) and least > 0 and is_number(most, least, MOST)
+    return False
+
+
+def _is_token(value: Any) -> bool:
+    # What is sent in a header is ASCII, and spaces at its ends are lost.
+    is_sendable = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
+    return is_sendable and (not value or len(value) >= SHORTEST_TOKEN)
+
+
+_token = Kind(
+    "E021",
+    _is_token,
+    f"{SHORTEST_TOKEN} or more visible ASCII characters",
+    'Make one: python -c "import secrets; print(secrets.token_urlsafe())". Empty: there is none.',
+    is_secret=True,
+)
+
+KINDS: Mapping[str, Mapping[str, Kind]] = {
+    "WORKER": {
+        "HEARTBEAT_SECONDS": _number("E013", 0.1),
+        "LEASE_SECONDS": _number("E013", conf.SMALLEST_LEASE_SECONDS),
+        "GRACE_SECONDS": _number("E013"),
+        "TIMEOUT_GRACE_SECONDS": _number("E013"),
+        "CANCEL_GRACE_SECONDS": _number("E013"),
+        "UNKNOWN_TASK_SECONDS": _number("E013"),
+        "STOPPED_WORKER_HOURS": _number("E013"),
+        "THREADS": Kind(
+            "E013", _is_range, EXPECTED, '4: always as many. "2-16" or (2, 16): 2, and up to 16 while tasks wait.'
+        ),
+        "ASYNC_CONCURRENCY": _whole(
+            "E017",
+            MOST_ASYNC,
+            "The default is 100: so many async tasks at once on the event loop of a process. With 0 they run on "
+            "threads like all others.",
+        ),
+        "LOG_LINES": _whole(
+            "E022",
+            MOST_LOG_LINES,
+            "The default is 50: so many lines of what a task logs are kept with it. With 0 none are.",
+        ),
+        "CODE_VERSION": Kind(
+            "E018",
+            lambda value: isinstance(value, str),
+            "a text",
+            'An environment variable may be unset: os.environ.get("GIT_COMMIT", "").',
+        ),
+        "LISTEN": _truth("E019", "True, the default, tells idle workers of new tasks where the database can."),
+        "POLL_SECONDS": Kind(
+            "E014",
+            _is_poll,
+            "(least, most) seconds",
+            "The default is (0.1, 2): a tenth of a second just after work, two seconds when idle.",
+        ),
+    },
+    "ADMIN": {
+        **dict.fromkeys(("AUTO_REGISTER", "REFRESH", "KEYBOARD"), _truth("E033")),
+        "COUNTS_SECONDS": _number("E033"),
+        "STATEMENT_SECONDS": _number("E033", 0.1),
+        "READ_ONLY": Kind(
+            "E033",
+            lambda value: isinstance(value, bool) or callable(value),
+            "True, False, or a function that takes the request",
+            "A text is not imported: give the function itself.",
+        ),
+    },
+    "MONITORING": {
+        **{
+            key: _number("E020", hint=f"The default is {conf.monitoring.defaults[key]}.")
+            for key in ("MAX_WAIT_SECONDS", "MAX_FAILED", "MIN_WORKERS")
+        },
+        "HEALTH_TOKEN": _token,
+        "METRICS_TOKEN": _token,
+    },
+}
 
 
 @checks.register
@@ -43,9 +159,11 @@ def check_settings(app_configs: Any = None, **kwargs: Any) -> Iterable[checks.Ch
                     f"{place('LOCQUEUE', name)} has the unknown key {key!r}{did_you_mean(key, section.defaults)}",
                     id="locqueue.E012",
                 )
+    for name, kinds in KINDS.items():
+        for key, kind in kinds.items():
+            yield from kind.errors(place("LOCQUEUE", name, key), getattr(conf.Section.registry[name], key))
     yield from _check_worker()
-    yield from _check_admin()
-    yield from _check_monitoring()
+    yield from _check_model_admin()
 
 
 def _unknown_group(name: Any) -> checks.CheckMessage:
@@ -61,143 +179,32 @@ def _unknown_group(name: Any) -> checks.CheckMessage:
 
 
 def _check_worker() -> Iterable[checks.CheckMessage]:
-    worker = conf.worker
-    numbers = {
-        "HEARTBEAT_SECONDS": 0.1,
-        "LEASE_SECONDS": conf.SMALLEST_LEASE_SECONDS,
-        "GRACE_SECONDS": 0,
-        "TIMEOUT_GRACE_SECONDS": 0,
-        "CANCEL_GRACE_SECONDS": 0,
-        "UNKNOWN_TASK_SECONDS": 0,
-        "STOPPED_WORKER_HOURS": 0,
-    }
-    for key, least in numbers.items():
-        value = getattr(worker, key)
-        if not _is_number(value) or value < least:
-            yield checks.Error(
-                f"{place('LOCQUEUE', 'WORKER', key)} must be a number from {least} to {MOST:,}, got {value!r}.",
-                id="locqueue.E013",
-            )
-    try:
-        ThreadRange.of(worker.THREADS)
-    except ValueError as error:
-        yield checks.Error(
-            f"{place('LOCQUEUE', 'WORKER', 'THREADS')} {error}",
-            hint='4: always as many. "2-16" or (2, 16): 2, and up to 16 while tasks wait.',
-            id="locqueue.E013",
-        )
-    limit = worker.ASYNC_CONCURRENCY
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= MOST_ASYNC:
-        yield checks.Error(
-            f"{place('LOCQUEUE', 'WORKER', 'ASYNC_CONCURRENCY')} must be a whole number from 0 to {MOST_ASYNC:,}, "
-            f"got {limit!r}.",
-            hint="The default is 100: so many async tasks at once on the event loop of a process. With 0 they run on "
-            "threads like all others.",
-            id="locqueue.E017",
-        )
-    lines = worker.LOG_LINES
-    if not isinstance(lines, int) or isinstance(lines, bool) or not 0 <= lines <= MOST_LOG_LINES:
-        yield checks.Error(
-            f"{place('LOCQUEUE', 'WORKER', 'LOG_LINES')} must be a whole number from 0 to {MOST_LOG_LINES:,}, "
-            f"got {lines!r}.",
-            hint="The default is 50: so many lines of what a task logs are kept with it. With 0 none are.",
-            id="locqueue.E022",
-        )
-    beat, lease = worker.HEARTBEAT_SECONDS, worker.LEASE_SECONDS
-    if _is_number(beat) and _is_number(lease) and lease <= beat:
+    beat, lease = conf.worker.HEARTBEAT_SECONDS, conf.worker.LEASE_SECONDS
+    if is_number(beat, 0, MOST) and is_number(lease, 0, beat):
         yield checks.Warning(
             f"{place('LOCQUEUE', 'WORKER', 'LEASE_SECONDS')} ({lease}) is not larger than HEARTBEAT_SECONDS ({beat}): "
             "a worker would be taken for dead between two beats. It beats every third of the lease instead.",
             hint="The defaults are 30 and 10. A lease of three beats survives one that is late.",
             id="locqueue.W002",
         )
-    if not isinstance(worker.CODE_VERSION, str):
-        yield checks.Error(
-            f"{place('LOCQUEUE', 'WORKER', 'CODE_VERSION')} must be a text, got {worker.CODE_VERSION!r}.",
-            hint='An environment variable may be unset: os.environ.get("GIT_COMMIT", "").',
-            id="locqueue.E018",
-        )
-    if not isinstance(worker.LISTEN, bool):
-        yield checks.Error(
-            f"{place('LOCQUEUE', 'WORKER', 'LISTEN')} must be True or False, got {worker.LISTEN!r}.",
-            hint="True, the default, tells idle workers of new tasks where the database can.",
-            id="locqueue.E019",
-        )
-    match worker.POLL_SECONDS:
-        case (least, most) if _is_number(least) and _is_number(most) and 0 < least <= most:
-            pass
-        case other:
-            yield checks.Error(
-                f"{place('LOCQUEUE', 'WORKER', 'POLL_SECONDS')} must be (least, most) seconds, got {other!r}.",
-                hint="The default is (0.1, 2): a tenth of a second just after work, two seconds when idle.",
-                id="locqueue.E014",
-            )
 
 
-def _check_admin() -> Iterable[checks.CheckMessage]:
-    admin = conf.admin
-    for key in ("AUTO_REGISTER", "REFRESH", "KEYBOARD"):
-        value = getattr(admin, key)
-        if not isinstance(value, bool):
-            yield _wrong_in_admin(key, "must be True or False", value)
-    for key, least in {"COUNTS_SECONDS": 0, "STATEMENT_SECONDS": 0.1}.items():
-        value = getattr(admin, key)
-        if not _is_number(value) or value < least:
-            yield _wrong_in_admin(key, f"must be a number from {least} to {MOST:,}", value)
-    if not (isinstance(admin.READ_ONLY, bool) or callable(admin.READ_ONLY)):
-        yield _wrong_in_admin(
-            "READ_ONLY",
-            "must be True, False, or a function that takes the request",
-            admin.READ_ONLY,
-            hint="A text is not imported: give the function itself.",
-        )
+def _check_model_admin() -> Iterable[checks.CheckMessage]:
     if not apps.is_installed("django.contrib.admin"):
         return
     from django_locqueue.admin.page_base import (
         model_admin_base,  # the pages, which a project without admin never loads
     )
 
+    base = conf.admin.MODEL_ADMIN_BASE
     try:
-        model_admin_base(admin.MODEL_ADMIN_BASE)
+        model_admin_base(base)
     except ValueError as error:
-        yield _wrong_in_admin(
-            "MODEL_ADMIN_BASE",
-            "must name a class of ModelAdmin",
-            admin.MODEL_ADMIN_BASE,
+        yield checks.Error(
+            f"{place('LOCQUEUE', 'ADMIN', 'MODEL_ADMIN_BASE')} must name a class of ModelAdmin, got {base!r}.",
             hint=f'{error} For django-unfold: "unfold.admin.ModelAdmin", and "unfold" in INSTALLED_APPS.',
+            id="locqueue.E033",
         )
-
-
-def _wrong_in_admin(key: str, expected: str, value: Any, hint: str | None = None) -> checks.CheckMessage:
-    return checks.Error(f"{place('LOCQUEUE', 'ADMIN', key)} {expected}, got {value!r}.", hint=hint, id="locqueue.E033")
-
-
-def _check_monitoring() -> Iterable[checks.CheckMessage]:
-    for key in ("MAX_WAIT_SECONDS", "MAX_FAILED", "MIN_WORKERS"):
-        value = getattr(conf.monitoring, key)
-        if not _is_number(value) or value < 0:
-            yield checks.Error(
-                f"{place('LOCQUEUE', 'MONITORING', key)} must be a number from 0 to {MOST:,}, got {value!r}.",
-                hint=f"The default is {conf.monitoring.defaults[key]}.",
-                id="locqueue.E020",
-            )
-    for key in ("HEALTH_TOKEN", "METRICS_TOKEN"):
-        token = getattr(conf.monitoring, key)
-        # What is sent in a header is ASCII, and spaces at its ends are lost.
-        if not isinstance(token, str) or (token and (len(token) < SHORTEST_TOKEN or not _is_sendable(token))):
-            yield checks.Error(
-                f"{place('LOCQUEUE', 'MONITORING', key)} must be {SHORTEST_TOKEN} or more visible ASCII characters.",
-                hint='Make one: python -c "import secrets; print(secrets.token_urlsafe())". Empty: there is none.',
-                id="locqueue.E021",
-            )
-
-
-def _is_sendable(token: str) -> bool:
-    return token.isascii() and token.isprintable() and " " not in token
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value <= MOST  # nan is not
 
 
 @checks.register

@@ -9,78 +9,56 @@ from django.core.exceptions import ImproperlyConfigured
 from django.dispatch import Signal
 
 try:
-    from django.tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, TaskResultStatus, task_backends
-    from django.tasks.backends.base import BaseTaskBackend
-    from django.tasks.backends.dummy import DummyBackend
-    from django.tasks.backends.immediate import ImmediateBackend
-    from django.tasks.base import (
-        DEFAULT_TASK_PRIORITY,
-        TASK_MAX_PRIORITY,
-        TASK_MIN_PRIORITY,
-        TASK_REFRESH_ATTRS,
-        Task,
-        TaskContext,
-        TaskError,
-        TaskResult,
-    )
-    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist, TaskResultMismatch
-    from django.tasks.signals import (
-        log_task_enqueued,
-        log_task_finished,
-        log_task_started,
-        task_enqueued,
-        task_finished,
-        task_started,
-    )
-    from django.utils.json import normalize_json
+    from django import tasks
+    from django.tasks import base, exceptions, signals
+    from django.tasks.backends import base as backends
+    from django.tasks.backends import dummy, immediate
+    from django.utils.json import normalize_json as normalize_json
+
+    InvalidTask = exceptions.InvalidTask
 except ImportError:
     try:
-        from django_tasks import (  # type: ignore[assignment]
-            DEFAULT_TASK_BACKEND_ALIAS,
-            DEFAULT_TASK_QUEUE_NAME,
-            TaskResultStatus,
-            task_backends,
-        )
-        from django_tasks.backends.base import BaseTaskBackend  # type: ignore[assignment]
-        from django_tasks.backends.dummy import DummyBackend  # type: ignore[assignment]
-        from django_tasks.backends.immediate import ImmediateBackend  # type: ignore[assignment]
-        from django_tasks.base import (  # type: ignore[assignment]
-            DEFAULT_TASK_PRIORITY,
-            TASK_MAX_PRIORITY,
-            TASK_MIN_PRIORITY,
-            TASK_REFRESH_ATTRS,
-            Task,
-            TaskContext,
-            TaskError,
-            TaskResult,
-        )
-        from django_tasks.exceptions import InvalidTaskError as InvalidTask  # type: ignore[assignment]
-        from django_tasks.exceptions import (  # type: ignore[assignment]
-            TaskResultDoesNotExist,
-            TaskResultMismatch,
-        )
-        from django_tasks.signals import (  # type: ignore[assignment]
-            log_task_enqueued,
-            log_task_finished,
-            log_task_started,
-            task_enqueued,
-            task_finished,
-            task_started,
-        )
-        from django_tasks.utils import normalize_json
+        import django_tasks as tasks  # type: ignore[no-redef]
+        from django_tasks import base, exceptions, signals  # type: ignore[no-redef]
+        from django_tasks.backends import base as backends  # type: ignore[no-redef]
+        from django_tasks.backends import dummy, immediate  # type: ignore[no-redef]
+        from django_tasks.utils import normalize_json as normalize_json
+
+        InvalidTask = exceptions.InvalidTaskError  # type: ignore[attr-defined, misc]
     except ImportError as error:
         raise ImproperlyConfigured(
             "Django before 6.0 has no task framework. Install its backport: pip install 'django-locqueue[backport]'"
         ) from error
+
+DEFAULT_TASK_BACKEND_ALIAS = tasks.DEFAULT_TASK_BACKEND_ALIAS
+DEFAULT_TASK_QUEUE_NAME = tasks.DEFAULT_TASK_QUEUE_NAME
+TaskResultStatus = tasks.TaskResultStatus
+task_backends = tasks.task_backends
+BaseTaskBackend = backends.BaseTaskBackend
+DummyBackend = dummy.DummyBackend
+ImmediateBackend = immediate.ImmediateBackend
+DEFAULT_TASK_PRIORITY = base.DEFAULT_TASK_PRIORITY
+TASK_MAX_PRIORITY = base.TASK_MAX_PRIORITY
+TASK_MIN_PRIORITY = base.TASK_MIN_PRIORITY
+TASK_REFRESH_ATTRS = base.TASK_REFRESH_ATTRS
+Task = base.Task
+TaskContext = base.TaskContext
+TaskError = base.TaskError
+TaskResult = base.TaskResult
+TaskResultDoesNotExist = exceptions.TaskResultDoesNotExist
+TaskResultMismatch = exceptions.TaskResultMismatch
+task_enqueued = signals.task_enqueued
+task_finished = signals.task_finished
+task_started = signals.task_started
 
 IS_DJANGO = BaseTaskBackend.__module__.startswith("django.")
 LOGGER_NAME = "django.tasks" if IS_DJANGO else "django_tasks"
 
 _logger = logging.getLogger(LOGGER_NAME)
 _own_receivers = {
-    task_enqueued: id(log_task_enqueued),
-    task_started: id(log_task_started),
-    task_finished: id(log_task_finished),
+    task_enqueued: id(signals.log_task_enqueued),
+    task_started: id(signals.log_task_started),
+    task_finished: id(signals.log_task_finished),
 }
 
 
@@ -94,32 +72,3 @@ def is_heard(signal: Signal, level: int) -> bool:
     if len(receivers) != 1 or receivers[0][0][0] != _own_receivers[signal]:
         return bool(receivers)
     return _logger.isEnabledFor(level)
-
-
-__all__ = [
-    "DEFAULT_TASK_BACKEND_ALIAS",
-    "DEFAULT_TASK_PRIORITY",
-    "DEFAULT_TASK_QUEUE_NAME",
-    "IS_DJANGO",
-    "LOGGER_NAME",
-    "TASK_MAX_PRIORITY",
-    "TASK_MIN_PRIORITY",
-    "TASK_REFRESH_ATTRS",
-    "BaseTaskBackend",
-    "DummyBackend",
-    "ImmediateBackend",
-    "InvalidTask",
-    "Task",
-    "TaskContext",
-    "TaskError",
-    "TaskResult",
-    "TaskResultDoesNotExist",
-    "TaskResultMismatch",
-    "TaskResultStatus",
-    "is_heard",
-    "normalize_json",
-    "task_backends",
-    "task_enqueued",
-    "task_finished",
-    "task_started",
-]

@@ -1,13 +1,15 @@
-"""How a thread leaves its database connections: dropped, clean for the next task, or renewed when they are old."""
+"""The database connections of a thread: how it leaves them (dropped, clean for the next task, or renewed when they are
+old), and what waits for their commits."""
 
 import os
 import select
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from django.db import connections
+from django.db import connections, transaction
 
 from django_locqueue.sessions import forget, opened_here, watcher_of
 
@@ -123,3 +125,21 @@ def _drop(connection: Any) -> None:
         connection.close()
     except Exception:
         connection.connection = None
+
+
+def after_commits(act: Callable[[], object]) -> None:
+    """Call ``act`` when every transaction that is open in this thread has committed; at once if there is none.
+
+    Where one of them rolls back, it is not called.
+    """
+    uncommitted = {each.alias for each in connections.all(initialized_only=True) if each.in_atomic_block}
+    if not uncommitted:
+        act()
+
+    def committed(alias: str) -> None:
+        uncommitted.discard(alias)
+        if not uncommitted:
+            act()
+
+    for alias in sorted(uncommitted):
+        transaction.on_commit(partial(committed, alias), using=alias)

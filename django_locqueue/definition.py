@@ -12,11 +12,11 @@ from typing import Any, overload
 from django.utils.module_loading import import_string
 
 from django_locqueue import compat, registry
-from django_locqueue.commits import after_commits
+from django_locqueue.connections import after_commits
 from django_locqueue.exceptions import UnknownTask
 from django_locqueue.policies import payload
 from django_locqueue.policies.signature import check_arguments
-from django_locqueue.policies.unique import Unique, rule_for
+from django_locqueue.policies.unique import Unique, rule_of
 from django_locqueue.workflow import TaskCall
 
 Backoff = Callable[[BaseException, Any], float] | float | Mapping[str, float] | None
@@ -143,7 +143,7 @@ class TaskDefinition(compat.Task):  # type: ignore[type-arg]
         if self.chunk is None:
             check_arguments(self.func, args, kwargs, takes_context=self.takes_context)
         if self.unique is not None:
-            rule_for(self.unique, None if self.chunk else self.func, self.takes_context).check(args, kwargs)
+            rule_of(self).check(args, kwargs)
         after_commits(partial(self.enqueue, *args, **kwargs))
 
 
@@ -324,8 +324,5 @@ def placeholder(path: str) -> Any:
 
     gone.__module__, _, gone.__qualname__ = path.rpartition(".")
     gone.__name__ = gone.__qualname__
-    definition = object.__new__(TaskDefinition)
-    for name, spec in TaskDefinition.__dataclass_fields__.items():
-        object.__setattr__(definition, name, _DEFAULTS.get(name, spec.default))
-    object.__setattr__(definition, "func", gone)
-    return definition
+    usual = {name: _DEFAULTS.get(name, spec.default) for name, spec in TaskDefinition.__dataclass_fields__.items()}
+    return _rebuilt(TaskDefinition, {**usual, "func": gone})

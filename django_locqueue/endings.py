@@ -71,9 +71,9 @@ def cancel_workflow(store: Store, workflow_id: int, reason: str = "", *, by: str
     return cancelled, asked
 
 
-def release(store: Store, tasks: Sequence[Claimed], *, delay: float = 0, announce: Announce = at_once) -> None:
+def release(store: Store, tasks: Sequence[Claimed], *, announce: Announce = at_once) -> None:
     """Give claimed tasks back unrun. One that was asked to stop meanwhile ends here."""
-    written = store.release(tasks, delay=delay)
+    written = store.release(tasks)
     if ended := [task_id for (task_id, _), state in written.items() if state == State.CANCELLED]:
         announce(partial(announce_ended, store, ended))
 
@@ -84,12 +84,11 @@ def rescue(
     max_crashes: int,
     thorough: bool = True,
     now: datetime | None = None,
-    announce: Announce = at_once,
 ) -> list[Rescued]:
     """Take back the tasks of dead workers. ``max_crashes``: for tasks whose backend is gone from ``TASKS``."""
     rescued = store.rescue(max_crashes=max_crashes, by_backend=registry.crash_limits(), thorough=thorough, now=now)
     if rescued:
-        announce(partial(announce_rescued, store, rescued))
+        announcing(partial(announce_rescued, store, rescued))
     return rescued
 
 
@@ -100,10 +99,10 @@ def give_up_worker(store: Store, worker_id: int, *, begun: Collection[Key], max_
     return rescued
 
 
-def set_aside(store: Store, *, announce: Announce = at_once) -> list[int]:
+def set_aside(store: Store) -> list[int]:
     """Fail the ready tasks whose rows cannot be claimed, see ``Store.set_aside``. Return their ids."""
     if ids := store.set_aside():
-        announce(partial(announce_ended, store, ids))
+        announcing(partial(announce_ended, store, ids))
     return ids
 
 

@@ -129,11 +129,9 @@ class DuplicateTask(LocQueueError):
         self.holder = holder  # its row
 
     def __str__(self) -> str:
-        return (
-            "Nothing was enqueued: another task holds the unique key."
-            if self.holder is None
-            else (f"Nothing was enqueued: {self.holder} holds the unique key {self.holder.unique_key!r}.")
-        )
+        if self.holder is None:
+            return "Nothing was enqueued: another task holds the unique key."
+        return f"Nothing was enqueued: {self.holder} holds the unique key {self.holder.unique_key!r}."
 
 
 class InvalidPayload(LocQueueError, TypeError):

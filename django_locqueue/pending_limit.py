@@ -15,6 +15,7 @@ from django_locqueue.conf import did_you_mean
 from django_locqueue.connections import close_connections
 from django_locqueue.exceptions import QueueFull
 from django_locqueue.models.task import NAME_LENGTH
+from django_locqueue.policies.numbers import is_whole
 from django_locqueue.service import rest_after
 from django_locqueue.store import Call
 
@@ -157,7 +158,7 @@ def check_max_pending(where: str, limits: Any, queues: Collection[str]) -> Itera
             yield checks.Error(
                 f"{where} names a queue that is not in QUEUES: {name!r}{did_you_mean(name, queues)}", id=_ID
             )
-        elif not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_PENDING:
+        elif not is_whole(limit, 1, MOST_PENDING):
             yield checks.Error(
                 f'{where}["{name}"] must be a whole number from 1 to {MOST_PENDING:,}, got {limit!r}.',
                 hint="A queue that is not named here has no limit.",

@@ -11,36 +11,17 @@ import pytest
 class LocQueue:
     """The queue in a test: the functions of ``django_locqueue.testing``; the clock is set back after it."""
 
-    def __init__(self, travels: ExitStack) -> None:
+    def __init__(self, testing: Any, travels: ExitStack) -> None:
+        self._testing = testing
         self._travels = travels
-
-    def run_tasks(self, *args: Any, **options: Any) -> list[Any]:
-        from django_locqueue import testing
-
-        return testing.run_tasks(*args, **options)
-
-    def enqueued(self, task: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        from django_locqueue import testing
-
-        return testing.enqueued(task, *args, **kwargs)
-
-    def assert_enqueued(self, task: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        __tracebackhide__ = True
-        from django_locqueue import testing
-
-        return testing.assert_enqueued(task, *args, **kwargs)
-
-    def assert_not_enqueued(self, task: Any, *args: Any, **kwargs: Any) -> None:
-        __tracebackhide__ = True
-        from django_locqueue import testing
-
-        testing.assert_not_enqueued(task, *args, **kwargs)
+        self.run_tasks = testing.run_tasks
+        self.enqueued = testing.enqueued
+        self.assert_enqueued = testing.assert_enqueued
+        self.assert_not_enqueued = testing.assert_not_enqueued
 
     def travel(self, to: float | timedelta | datetime) -> None:
         """Put the queue's clock forward until the test ends."""
-        from django_locqueue import testing
-
-        self._travels.enter_context(testing.travel(to))
+        self._travels.enter_context(self._testing.travel(to))
 
     @property
     def tasks(self) -> Any:
@@ -53,5 +34,7 @@ class LocQueue:
 @pytest.fixture
 def locqueue(db: None) -> Iterator[LocQueue]:
     """Return the queue in a test. Asks for the database, as pytest-django's ``db`` or the test's own mark does."""
+    from django_locqueue import testing
+
     with ExitStack() as travels:
-        yield LocQueue(travels)
+        yield LocQueue(testing, travels)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import module_has_submodule
 
 from django_locqueue import compat, conf
@@ -25,6 +26,13 @@ _aliases: dict[str, str] = {}  # the path of a definition, by one that it had be
 def our_backend(alias: str) -> Any | None:
     """Return the backend of this alias; None if there is none (any more) or it is not ours."""
     return compat.task_backends[alias] if alias in conf.our_backends() else None
+
+
+def backend_of(alias: str) -> Any:
+    """Return the backend of this alias. Raises ImproperlyConfigured if there is none (any more), or it is not ours."""
+    if (backend := our_backend(alias)) is None:
+        raise ImproperlyConfigured(f"TASKS has no backend {alias!r} of django-locqueue (any more).")
+    return backend
 
 
 def backend_or_first(alias: str) -> Any | None:

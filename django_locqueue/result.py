@@ -1,10 +1,11 @@
 """Django's public view of a stored task, and what may be done to it."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
-from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 
 from django_locqueue import compat, registry
 from django_locqueue.definition import definition_at, restored
@@ -13,6 +14,7 @@ from django_locqueue.policies import payload
 from django_locqueue.store import Claimed, Enqueued
 
 NOT_STORED = "0"  # the id of a result that has no row
+_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 STATUSES: dict[str, Any] = {
     State.SCHEDULED: compat.TaskResultStatus.READY,
@@ -53,7 +55,7 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
     def cancel(self, reason: str = "", *, by: str = "") -> bool:
         """Cancel it if it waits, stop it if it runs. False: it had ended before. ``by``: who asks for it."""
-        cancelled, asked = _backend_of(self).cancel([int(self.id)], reason, by=by)
+        cancelled, asked = registry.backend_of(self.backend).cancel([int(self.id)], reason, by=by)
         return bool(cancelled or asked)
 
     def requeue(self) -> bool:
@@ -61,7 +63,7 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
 
         False: it has not ended, or another holds its unique key.
         """
-        return bool(_backend_of(self).store.requeue([int(self.id)], states=FINISHED))
+        return bool(registry.backend_of(self.backend).store.requeue([int(self.id)], states=FINISHED))
 
     def refresh(self) -> None:
         """Take what the database knows of it now."""
@@ -75,11 +77,11 @@ class QueuedTaskResult(compat.TaskResult):  # type: ignore[misc, type-arg]
             object.__setattr__(self, name, getattr(stored, name))
 
 
-def _backend_of(result: QueuedTaskResult) -> Any:
-    backend = registry.our_backend(result.backend)
-    if backend is None:
-        raise ImproperlyConfigured(f"TASKS has no backend {result.backend!r} of django-locqueue (any more).")
-    return backend
+def row_id(given: Any) -> int | None:
+    """Return an id as a row has it; None for what can be none, which no row has."""
+    if type(given) is int:
+        return given if 0 <= given < 10**18 else None
+    return int(given) if isinstance(given, str) and _ID.fullmatch(given) else None
 
 
 def new_result(definition: Any, id: int, enqueued_at: Any, args: Any, kwargs: Any) -> QueuedTaskResult:
@@ -147,8 +149,7 @@ def running_result(task: Claimed, definition: Any, *, database: str) -> QueuedTa
     """Return the result of a task that is about to run on this worker. Reads the errors of its earlier tries."""
     attempts: Iterable[TaskAttempt] = ()
     if task.attempt > 1:
-        earlier = TaskAttempt.objects.using(database).filter(task_id=task.id, number__lt=task.attempt)
-        attempts = earlier.order_by("number", "id")
+        attempts = _attempts(database, task.id).filter(number__lt=task.attempt)
     return claimed_result(task, definition, attempts)
 
 
@@ -156,77 +157,70 @@ def claimed_result(task: Claimed, definition: Any = None, attempts: Iterable[Tas
     """Return the result of a claimed task without asking the database: its row may be gone."""
     if definition is None:
         definition = definition_at(task.task_path)
-    args, kwargs = _call(payload.load_call, task.args_kwargs)
-    return QueuedTaskResult(
-        task=_as_stored(definition, task),
-        id=str(task.id),
+    return _result(
+        task,
+        definition,
+        payload.load_call,
         status=compat.TaskResultStatus.RUNNING,
-        enqueued_at=task.enqueued_at,
-        started_at=task.started_at,
         finished_at=None,
-        last_attempted_at=task.last_attempted_at,
-        args=args,
-        kwargs=kwargs,
-        backend=task.backend_alias,
         errors=_errors(attempts),
-        worker_ids=task.worker_names,
     )
 
 
 def stored_result(task: Task) -> QueuedTaskResult:
     """Return the result of a row, whatever is in it: its function may be gone, its payload damaged by hand."""
-    definition = definition_at(task.task_path)
-    args, kwargs = _call(payload.call_of, task.args_kwargs)
-    attempts: Iterable[TaskAttempt] = ()
-    if task.attempt:
-        # Not `task.attempts`, which asks the routers where to read.
-        attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number", "id")
-    errors = _errors(attempts)
+    # Not `task.attempts`, which asks the routers where to read.
+    errors = _errors(_attempts(task._state.db, task.pk)) if task.attempt else []
     if task.state == State.CANCELLED and (not errors or errors[-1].exception_class_path != task.error_class):
         # By request: no try ended with it.
         errors.append(compat.TaskError(exception_class_path=task.error_class, traceback=task.error_message))
-    result = QueuedTaskResult(
-        task=_as_stored(definition, task),
-        id=str(task.pk),
+    result = _result(
+        task,
+        definition_at(task.task_path),
+        payload.call_of,
         # A state that we do not know is a newer version's, or an edit by hand: it has not ended.
         status=STATUSES.get(task.state, compat.TaskResultStatus.READY),
-        enqueued_at=task.enqueued_at,
-        started_at=task.started_at,
         finished_at=task.finished_at,
-        last_attempted_at=task.last_attempted_at,
-        args=args,
-        kwargs=kwargs,
-        backend=task.backend_alias,
         errors=errors,
-        worker_ids=task.worker_names,
         progress=_progress(task),
     )
     object.__setattr__(result, "_return_value", task.return_value)
     return result
 
 
+def _result(task: Task | Claimed, definition: Any, read: Callable[[Any], Any], **own: Any) -> QueuedTaskResult:
+    """``read``: gives the arguments. With none if they are damaged, the result can be read all the same."""
+    try:
+        args, kwargs = read(task.args_kwargs)
+    except (ValueError, TypeError, RecursionError):
+        args, kwargs = [], {}
+    return QueuedTaskResult(
+        task=restored(
+            definition,
+            queue_name=task.queue_name,
+            priority=task.priority,
+            backend=task.backend_alias,
+            run_after=task.run_after if task.run_after > task.enqueued_at else None,
+        ),
+        id=str(task.id),
+        enqueued_at=task.enqueued_at,
+        started_at=task.started_at,
+        last_attempted_at=task.last_attempted_at,
+        args=args,
+        kwargs=kwargs,
+        backend=task.backend_alias,
+        worker_ids=task.worker_names,
+        **own,
+    )
+
+
+def _attempts(database: str | None, task_id: int) -> QuerySet[TaskAttempt]:
+    return TaskAttempt.objects.using(database).filter(task_id=task_id).order_by("number", "id")
+
+
 def _progress(task: Task) -> Progress | None:
     said = task.progress is not None or task.progress_message
     return Progress(task.progress, task.progress_message) if said else None
-
-
-def _call(read: Callable[[Any], Any], stored: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments; none if they are damaged, so that the result can be read all the same."""
-    try:
-        args, kwargs = read(stored)
-    except (ValueError, TypeError, RecursionError):
-        return [], {}
-    return args, kwargs
-
-
-def _as_stored(definition: Any, task: Task | Claimed) -> Any:
-    return restored(
-        definition,
-        queue_name=task.queue_name,
-        priority=task.priority,
-        backend=task.backend_alias,
-        run_after=task.run_after if task.run_after > task.enqueued_at else None,
-    )
 
 
 def _errors(attempts: Iterable[TaskAttempt]) -> list[Any]:

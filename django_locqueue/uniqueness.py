@@ -12,7 +12,7 @@ from django_locqueue.models.task import KEY_LENGTH
 from django_locqueue.policies import payload
 from django_locqueue.policies.key_template import fitted
 from django_locqueue.policies.terms import load_terms
-from django_locqueue.policies.unique import Unique, UniqueRule, distinct, rule_for
+from django_locqueue.policies.unique import ListArgument, Unique, UniqueRule, distinct, rule_of
 from django_locqueue.result import QueuedTaskResult, new_result, stored_result
 from django_locqueue.store import Call, Itemised, Placed, Store
 
@@ -28,17 +28,17 @@ def enqueue(
     DuplicateTask, and TypeError for arguments of which no key can be made.
     """
     unique = definition.unique
-    rule = _rule(definition)
+    rule = rule_of(definition)
     keys = [_key(definition, rule, *each) for each in arguments]
     if rule.items is not None:
         for each in arguments:
-            rule.list_in(*each)  # raises now, and not at some later call that meets this one
-    if unique.unique_items is not None:
-        placed = store.enqueue_items(list(map(partial(_itemised, rule), keys, arguments, calls)))
+            rule.items.list_in(*each)  # raises now, and not at some later call that meets this one
+    if unique.unique_items is not None and rule.items is not None:
+        placed = store.enqueue_items(list(map(partial(_itemised, rule.items), keys, arguments, calls)))
     else:
         locked = [_locked(unique, *each) for each in zip(keys, calls, strict=True)]
         try:
-            placed = store.enqueue_unique(locked, unique.on_conflict, rule.merged)
+            placed = store.enqueue_unique(locked, unique.on_conflict, rule.items and rule.items.merged)
         except DuplicateTask as duplicate:
             duplicate.task_result = _held_by(duplicate.holder)
             raise
@@ -56,7 +56,7 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
     if not isinstance(unique, Unique):
         return f"unique must be Unique(...), for instance Unique('order-{{order_id}}'); got {unique!r}."
     try:
-        _rule(definition)
+        rule_of(definition)
     except ValueError as error:
         return str(error)
     if unique.unique_items is not None and definition.rate_limit is not None:
@@ -78,11 +78,6 @@ def problem(definition: TaskDefinition, retention: Callable[[], Mapping[str, Any
     return None
 
 
-def _rule(definition: Any) -> UniqueRule:
-    function = definition.func if definition.chunk is None else None
-    return rule_for(definition.unique, function, definition.takes_context)
-
-
 def _key(definition: TaskDefinition, rule: UniqueRule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     key = definition.unique_key if definition.unique_key is not None else rule.template.render(args, kwargs)
     return f"{definition.module_path}:{key}"
@@ -99,12 +94,12 @@ def _locked(unique: Unique, key: str, call: Call) -> Call:
     return call._replace(extra=(*call.extra, *columns.items()))
 
 
-def _itemised(rule: UniqueRule, key: str, arguments: Arguments, call: Call) -> Itemised:
-    items = distinct(rule.list_in(*arguments))
+def _itemised(argument: ListArgument, key: str, arguments: Arguments, call: Call) -> Itemised:
+    items = distinct(argument.list_in(*arguments))
     values = list(items.values())
 
     def trimmed(places: Collection[int]) -> str:
-        return payload.dump_call(*rule.with_items(*arguments, [values[place] for place in places]))
+        return payload.dump_call(*argument.with_items(*arguments, [values[place] for place in places]))
 
     columns = dict(call.extra)
     columns["unique_key"] = fitted(key, KEY_LENGTH)

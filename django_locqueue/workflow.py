@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from asgiref.sync import sync_to_async
 
-from django_locqueue.commits import after_commits
+from django_locqueue.connections import after_commits
 
 if TYPE_CHECKING:
     from django_locqueue.workflow_result import WorkflowResult

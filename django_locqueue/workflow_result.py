@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.core.exceptions import ImproperlyConfigured
 
 from django_locqueue import compat, registry
 from django_locqueue.models import Workflow
@@ -94,10 +93,7 @@ class WorkflowResult:
 
     @property
     def _backend(self) -> Any:
-        backend = registry.our_backend(self.backend)
-        if backend is None:
-            raise ImproperlyConfigured(f"TASKS has no backend {self.backend!r} of django-locqueue (any more).")
-        return backend
+        return registry.backend_of(self.backend)
 
     @property
     def _store(self) -> Store:

@@ -9,7 +9,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from django_locqueue.models import Task
-from django_locqueue.models.database import queue_database
+from django_locqueue.models.fields import queue_database
 
 KEPT_SECONDS = 60
 LEAST = 10_000  # fewer are counted by the list

@@ -1,13 +1,16 @@
-"""Columns that hold the same on every database: JSON kept as text, names told apart, times that can be read."""
+"""What models are made of: columns that hold the same on every database, and a manager that reads where they are.
+
+JSON is kept as text, names are told apart, and times can be read.
+"""
 
 import json
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, router
 from django.db.models.expressions import Col
 
-from django_locqueue import clock
+from django_locqueue import clock, conf
 from django_locqueue.policies import payload
 
 
@@ -79,3 +82,18 @@ class MomentField(models.DateTimeField):  # type: ignore[type-arg]
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         is_unreadable = value is None and not self.null and isinstance(expression, Col)  # the least of no rows is None
         return clock.storable(clock.EARLIEST) if is_unreadable else value
+
+
+def queue_database(model: type[models.Model], backend_alias: str | None = None) -> str:
+    """Return the alias that holds the rows: the backend's ``DATABASE``, else where the routers write ``model``.
+
+    Reads go there too: a replica may not have yet the row that was just claimed.
+    """
+    return conf.backend_database(backend_alias) or router.db_for_write(model)
+
+
+class QueueManager(models.Manager[Any]):
+    """Reads where the store writes."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().using(self._db or queue_database(self.model))

@@ -4,8 +4,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import MomentField, NameField
+from django_locqueue.models.fields import MomentField, NameField, QueueManager
 from django_locqueue.models.task import KEY_LENGTH
 from django_locqueue.policies import legible, masking
 

@@ -1,12 +1,18 @@
-"""The listings of tasks: each is what one index holds, in its order. Pages, commands and bulk operations name them."""
+"""The listings of tasks: each is what one index holds, in its order. Pages, commands and bulk operations name them.
+
+Admin lists models, so its lists are models too.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import orderings
-from django_locqueue.models.task import State, TaskQuerySet
+from django_locqueue.models.task import State, Task, TaskQuerySet
 
 OVERDUE_AFTER = timedelta(minutes=5)
 
@@ -89,3 +95,48 @@ LISTINGS = {
         Listing("all", lambda rows: rows, orderings.NEWEST, last="24h"),
     )
 }
+
+
+class PendingTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("pending task")
+        verbose_name_plural = _("Pending tasks")
+
+
+class RunningTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("running task")
+        verbose_name_plural = _("Running tasks")
+
+
+class FailedTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("failed task")
+        verbose_name_plural = _("Failed tasks")
+
+
+class RetriedTask(Task):
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("retried task")
+        verbose_name_plural = _("Retried tasks")
+
+
+class Overview(models.Model):
+    """What the overview page stands for in admin. It has no table."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()  # its page asks for those of tasks
+        verbose_name = _("overview")
+        verbose_name_plural = _("Overview")
+
+    def __str__(self) -> str:
+        return "overview"

@@ -62,6 +62,12 @@ def names(ordering: Sequence[str]) -> list[str]:
     return [part.lstrip("-") for part in ordering]
 
 
+def order_by(ordering: Sequence[str]) -> str:
+    """Return an ordering in SQL."""
+    parts = (f"{part[1:]} DESC" if part.startswith("-") else part for part in ordering)
+    return f"ORDER BY {', '.join(parts)}"
+
+
 def is_descending(ordering: Sequence[str]) -> bool:
     return ordering[0].startswith("-")
 

@@ -6,8 +6,7 @@ from django.db import models
 from django.db.models import Case, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import NameField
+from django_locqueue.models.fields import NameField, QueueManager
 from django_locqueue.models.task import NAME_LENGTH
 from django_locqueue.policies import legible
 

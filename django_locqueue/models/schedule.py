@@ -3,8 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField, MomentField, NameField
+from django_locqueue.models.fields import JSONTextField, MomentField, NameField, QueueManager
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import legible
 

@@ -1,4 +1,5 @@
-"""The task: one stored call, and the querysets that name its states. Facts only; the store writes."""
+"""The task: one stored call, the querysets that name its states, its tries, and what it holds. Facts only; the store
+writes."""
 
 from typing import Any, ClassVar
 
@@ -7,14 +8,14 @@ from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField, MomentField, NameField
+from django_locqueue.models.fields import JSONTextField, MomentField, NameField, QueueManager
 from django_locqueue.models.indexes import IsOpen, IsOpenOfAKind, PartialIndex
 from django_locqueue.policies import legible
 
 NAME_LENGTH = 128  # of queues and workers; MySQL's index limit is 191 characters of utf8mb4
 PATH_LENGTH = 255
 KEY_LENGTH = 255  # of what a task is unique or limited by
+ATTEMPT_INDEX = "locqueue_taskattempt_task"
 PAYLOAD_COLUMNS = ("args_kwargs", "return_value", "metadata", "log")  # large ones, not to be read where many rows are
 
 
@@ -311,33 +312,56 @@ class Task(models.Model):
         return worker_names(self.worker_ids)
 
 
-class PendingTask(Task):
+class TaskAttempt(models.Model):
+    """What a try left that did not succeed: when, where, and the traceback. A successful try leaves none."""
+
+    class Outcome(models.TextChoices):
+        FAILED = "failed", _("Failed")
+        CRASHED = "crashed", _("Worker lost")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    id = models.BigAutoField(primary_key=True)
+    # Without a constraint: prune deletes attempts and tasks in batches of its own.
+    task = models.ForeignKey(
+        Task,
+        verbose_name=_("task"),
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        db_index=False,  # it has one below, by a name that a statement can say
+        related_name="attempts",
+    )
+    number = models.PositiveIntegerField(_("number"))
+    outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome)
+    worker_name = models.CharField(_("worker"), max_length=NAME_LENGTH)
+    started_at = MomentField(_("started"), null=True)
+    finished_at = MomentField(_("finished"))
+    error_class = models.CharField(_("error"), max_length=PATH_LENGTH)
+    error_message = models.CharField(_("error message"), max_length=200, default="", blank=True)
+    traceback = models.TextField(_("traceback"), default="", blank=True)
+
+    objects = QueueManager()
+
     class Meta:
-        proxy = True
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
         default_permissions = ()
-        verbose_name = _("pending task")
-        verbose_name_plural = _("Pending tasks")
+        indexes = [models.Index(fields=["task"], name=ATTEMPT_INDEX)]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of #{self.task_id}"
 
 
-class RunningTask(Task):
+class UniqueItem(models.Model):
+    """An item of a list argument that a waiting task holds, so that no other of its key is enqueued for it."""
+
+    id = models.BigAutoField(primary_key=True)
+    lock = NameField(max_length=KEY_LENGTH, unique=True)  # the unique key and the item
+    task = models.ForeignKey(Task, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
+
+    objects = QueueManager()
+
     class Meta:
-        proxy = True
         default_permissions = ()
-        verbose_name = _("running task")
-        verbose_name_plural = _("Running tasks")
 
-
-class FailedTask(Task):
-    class Meta:
-        proxy = True
-        default_permissions = ()
-        verbose_name = _("failed task")
-        verbose_name_plural = _("Failed tasks")
-
-
-class RetriedTask(Task):
-    class Meta:
-        proxy = True
-        default_permissions = ()
-        verbose_name = _("retried task")
-        verbose_name_plural = _("Retried tasks")
+    def __str__(self) -> str:
+        return str(self.lock)

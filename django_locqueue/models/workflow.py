@@ -1,16 +1,28 @@
 """Tasks that belong together: steps, one after the other, of one or many tasks each."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_locqueue.models.database import QueueManager
-from django_locqueue.models.fields import JSONTextField, MomentField
+from django_locqueue.models.fields import JSONTextField, MomentField, QueueManager
 from django_locqueue.models.task import NAME_LENGTH, PATH_LENGTH
 from django_locqueue.policies import legible
-from django_locqueue.policies.stored_step import StoredStep
+
+
+class StoredStep(NamedTuple):
+    """``label``: what a person reads. ``size``: tasks. ``runs_on_failure``: also when one before did not succeed.
+
+    ``is_limited``: tasks of it wait under limits when its turn comes. ``forgets``: tasks of it are deleted when the
+    workflow has succeeded.
+    """
+
+    label: str
+    size: int
+    runs_on_failure: bool = False
+    is_limited: bool = False
+    forgets: bool = False
 
 
 class Workflow(models.Model):

@@ -11,7 +11,7 @@ from typing import Any
 
 from django_locqueue import clock, conf
 from django_locqueue.models import Queue, Worker
-from django_locqueue.models.database import queue_database
+from django_locqueue.models.fields import queue_database
 from django_locqueue.observability.history import Numbers, recent, shared_history
 from django_locqueue.observability.migrations import missing_migrations
 from django_locqueue.observability.stats import CAP

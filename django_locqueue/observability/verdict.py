@@ -10,7 +10,7 @@ from django.db import Error
 
 from django_locqueue import conf
 from django_locqueue.models import Queue
-from django_locqueue.models.database import queue_database
+from django_locqueue.models.fields import queue_database
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapshot, snapshot
 from django_locqueue.observability.stats import tasks_text

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django_locqueue.exceptions import ChunkFailed
+from django_locqueue.policies.numbers import is_whole
 from django_locqueue.policies.retry import sane
 
 MOST_CALLS = 1000  # one claim takes all of them, and one transaction stores what came of them
@@ -66,7 +67,7 @@ def problem(function: Callable[..., Any], chunk: Any, chunk_wait: Any, *, takes_
     """Return what is wrong with a definition's ``chunk`` and ``chunk_wait``, None if nothing is."""
     if chunk is None:
         return None if chunk_wait is None else "chunk_wait has a meaning only with chunk=..."
-    if isinstance(chunk, bool) or not isinstance(chunk, int) or not 1 <= chunk <= MOST_CALLS:
+    if not is_whole(chunk, 1, MOST_CALLS):
         return f"chunk must be a whole number of calls from 1 to {MOST_CALLS:,}, got {chunk!r}."
     if chunk_wait is not None and sane(chunk_wait, otherwise=-1) < 0:
         return f"chunk_wait must be a number of seconds from 0, got {chunk_wait!r}."

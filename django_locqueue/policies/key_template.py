@@ -33,7 +33,7 @@ class KeyTemplate:
         self.text = text
         self.names = [name for _, name, _, _ in parts if name is not None]
         self._option = option
-        self._signature = None if function is None else _signature(function, takes_context)
+        self._signature = None if function is None else signature_of(function, takes_context)
         for _, name, spec, conversion in parts:
             if name is None:
                 continue
@@ -63,7 +63,8 @@ class KeyTemplate:
 
 
 @lru_cache(maxsize=1024)
-def _signature(function: Callable[..., Any], takes_context: bool) -> inspect.Signature:
+def signature_of(function: Callable[..., Any], takes_context: bool) -> inspect.Signature:
+    """Return what a call names: the signature without the context."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     return signature.replace(parameters=parameters[1:] if takes_context else parameters)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django_locqueue.policies.chunk import WAIT_SECONDS
 from django_locqueue.policies.key_template import KeyTemplate, fitted
+from django_locqueue.policies.numbers import is_whole
 from django_locqueue.policies.ratelimit import Rate
 
 # What the limit keys begin with, so that a rate and a number of running tasks of one name are two limits.
@@ -27,14 +28,13 @@ class Limits:
         self,
         function: Callable[..., Any],
         path: str,
-        *,
         takes_context: bool,
         rate_limit: Any,
         rate_key: Any,
         concurrency: Any,
         concurrency_key: Any,
-        chunk: Any = None,
-        chunk_wait: Any = None,
+        chunk: Any,
+        chunk_wait: Any,
     ) -> None:
         if rate_limit is None and rate_key is not None:
             raise ValueError(f'rate_key has a meaning only with rate_limit="10/s", got {rate_key!r} alone.')
@@ -44,8 +44,7 @@ class Limits:
         if rate_limit is not None:
             self.rate = _rate(rate_limit)
         if concurrency is not None:
-            is_number = isinstance(concurrency, int) and not isinstance(concurrency, bool)
-            if not is_number or not 1 <= concurrency <= MOST_CONCURRENCY:
+            if not is_whole(concurrency, 1, MOST_CONCURRENCY):
                 raise ValueError(
                     f"concurrency must be a whole number from 1 to {MOST_CONCURRENCY:,}, got {concurrency!r}."
                 )
@@ -94,22 +93,16 @@ def _rate(text: Any) -> Rate:
 
 
 _OPTIONS = ("rate_limit", "rate_key", "concurrency", "concurrency_key", "chunk", "chunk_wait")
-
-
-@lru_cache(maxsize=1000)
-def _limits(function: Callable[..., Any], path: str, options: tuple[tuple[str, Any], ...]) -> Limits:
-    return Limits(function, path, **dict(options))
+_known = lru_cache(maxsize=1000, typed=True)(Limits)
 
 
 def limits_of(definition: Any) -> Limits | None:
     """Return the limits of a definition, None if it has none. Raises ValueError with the reason for wrong ones."""
-    options = {name: getattr(definition, name) for name in _OPTIONS}
-    if not any(value is not None for value in options.values()):
+    options = [getattr(definition, name) for name in _OPTIONS]
+    if all(value is None for value in options):
         return None
+    given = definition.func, definition.module_path, definition.takes_context, *options
     try:
-        hash(tuple(options.values()))
-    except TypeError:  # a list, say; it is refused with its reason
-        return Limits(definition.func, definition.module_path, takes_context=definition.takes_context, **options)
-    return _limits(
-        definition.func, definition.module_path, (("takes_context", definition.takes_context), *options.items())
-    )
+        return _known(*given)
+    except TypeError:  # a list, say, cannot be looked up; it is refused with its reason
+        return Limits(*given)

@@ -1,10 +1,10 @@
 """What a running task says of itself: how far it is, the metadata that its next try shall find, and its log."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django_locqueue.policies import payload
+from django_locqueue.policies.numbers import is_number
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.policies.task_log import Line
 
@@ -26,8 +26,7 @@ def with_progress(report: Report | None, fraction: float | None, message: str = 
 
     Raises ValueError for what is no fraction from 0 to 1.
     """
-    is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
-    if fraction is not None and not (is_number and math.isfinite(fraction) and 0 <= fraction <= 1):
+    if fraction is not None and not is_number(fraction, 0, 1):
         raise ValueError(
             f"context.progress() takes a fraction from 0 to 1, got {fraction!r}. Divide what is done by the whole: "
             f"context.progress(done / total)."

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from django_locqueue.exceptions import Cancel, Retry, Snooze
+from django_locqueue.policies.numbers import is_number
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, ErrorReport, Kind, Outcome, shortened
 
 BACKOFF = {"BASE": 2, "FACTOR": 2, "MAX": 3600, "JITTER": 0.1}  # seconds, times, seconds, share
@@ -30,9 +31,7 @@ def exponential(attempt: int, backoff: Mapping[str, float] = BACKOFF, *, jitter:
 
 def sane(seconds: Any, *, otherwise: float) -> float:
     """Return what user code gave as a wait in seconds, or ``otherwise`` if that is no time to wait."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_SECONDS:
-        return otherwise
-    return float(seconds)
+    return float(seconds) if is_number(seconds, 0, LONGEST_SECONDS) else otherwise
 
 
 def exhausted(*, attempt: int, crashes: int, max_attempts: int) -> bool:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django_locqueue.policies import payload
-from django_locqueue.policies.key_template import KeyTemplate
+from django_locqueue.policies.key_template import KeyTemplate, signature_of
+from django_locqueue.policies.numbers import is_number
 
 STARTED, FINISHED, WINDOW = "started", "finished", "window"
 SKIP, RAISE, REPLACE, DEBOUNCE, MERGE = "skip", "raise", "replace", "debounce", "merge"
@@ -50,7 +51,7 @@ class Unique:
         if self.on_conflict not in ON_CONFLICT:
             raise ValueError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}; got {self.on_conflict!r}.")
         if self.seconds is not None:
-            if not _is_seconds(self.seconds):
+            if not (is_number(self.seconds, 0, LONGEST_SECONDS) and self.seconds > 0):
                 raise ValueError(f"seconds must be a number above 0 and at most ten years, got {self.seconds!r}.")
             if self.until == FINISHED:
                 raise ValueError("A key is held until='finished' or for some seconds, not both: leave one out.")
@@ -67,20 +68,6 @@ class Unique:
         return self.until if self.seconds is None else WINDOW
 
 
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_SECONDS
-
-
-class ListArgument(NamedTuple):
-    """The argument of a call that is a list of items. ``position``: None if it can only be given by name."""
-
-    name: str
-    position: int | None
-
-    def is_positional(self, args: Sequence[Any]) -> bool:
-        return self.position is not None and self.position < len(args)
-
-
 def identity(item: Any) -> str:
     """Return what tells items apart, as JSON does: 1 is neither ``True`` nor ``"1"``; the order of keys is nothing."""
     return json.dumps(item, sort_keys=True, separators=(",", ":"))
@@ -94,24 +81,16 @@ def distinct(items: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class UniqueRule:
-    """A :class:`Unique` that fits a function. ``items``: the list that is merged or trimmed."""
+class ListArgument(NamedTuple):
+    """The argument of a call that is a list of items. ``position``: None if it can only be given by name."""
 
-    unique: Unique
-    template: KeyTemplate
-    items: ListArgument | None
-
-    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raise TypeError for arguments of which no key can be made, or that have no list where one is needed."""
-        self.template.render(args, kwargs)
-        if self.items is not None:
-            self.list_in(args, kwargs)
+    name: str
+    position: int | None
 
     def list_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the list in a call. Raises TypeError if there is none."""
-        name, position = self._list
-        value = args[position] if self._list.is_positional(args) else kwargs.get(name)  # type: ignore[index]
+        name, position = self
+        value = kwargs.get(name) if position is None or position >= len(args) else args[position]
         if type(value) is not list:
             raise TypeError(f"Argument {name} must be a list, since its items are told apart; got {value!r:.80}.")
         return value
@@ -121,10 +100,11 @@ class UniqueRule:
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of a call with another list in the place of its own."""
         args, kwargs = [*args], {**kwargs}
-        if self._list.is_positional(args):
-            args[self._list.position] = items  # type: ignore[index]
+        name, position = self
+        if position is None or position >= len(args):
+            kwargs[name] = items
         else:
-            kwargs[self._list.name] = items
+            args[position] = items
         return args, kwargs
 
     def merged(self, held: Any, text: str) -> dict[str, Any] | None:
@@ -143,11 +123,24 @@ class UniqueRule:
         args, kwargs = self.with_items(args, kwargs, [*has, *added])
         return {"args": args, "kwargs": kwargs}
 
-    @property
-    def _list(self) -> ListArgument:
-        if self.items is None:
-            raise TypeError(f"{self.unique} is about no list.")
-        return self.items
+
+class UniqueRule(NamedTuple):
+    """What a :class:`Unique` says of one function. ``items``: the list that is merged or trimmed."""
+
+    template: KeyTemplate
+    items: ListArgument | None
+
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise TypeError for arguments of which no key can be made, or that have no list where one is needed."""
+        self.template.render(args, kwargs)
+        if self.items is not None:
+            self.items.list_in(args, kwargs)
+
+
+def rule_of(definition: Any) -> UniqueRule:
+    """Return the rule of a definition that is unique. Raises ValueError as below."""
+    function = definition.func if definition.chunk is None else None
+    return rule_for(definition.unique, function, definition.takes_context)
 
 
 @lru_cache(maxsize=1024)
@@ -160,8 +153,8 @@ def rule_for(unique: Unique, function: Callable[..., Any] | None, takes_context:
     if function is None:
         if unique.unique_items is not None or unique.on_conflict == MERGE:
             raise ValueError("merge and unique_items need a function that names its list; that of a chunk does not.")
-        return UniqueRule(unique, template, None)
-    parameters = list(inspect.signature(function).parameters.values())[bool(takes_context) :]
+        return UniqueRule(template, None)
+    parameters = list(signature_of(function, takes_context).parameters.values())
     items = None
     if unique.unique_items is not None:
         items = _list_argument(parameters, unique.unique_items, "unique_items", function)
@@ -173,7 +166,7 @@ def rule_for(unique: Unique, function: Callable[..., Any] | None, takes_context:
                 "name it with items='…'."
             )
         items = _list_argument(parameters, name, "items", function)
-    return UniqueRule(unique, template, items)
+    return UniqueRule(template, items)
 
 
 def _list_argument(

@@ -10,6 +10,7 @@ from django.utils import timezone as project_timezone
 from django.utils.translation import gettext as _
 
 from django_locqueue.exceptions import InvalidSchedule
+from django_locqueue.policies.numbers import is_whole
 from django_locqueue.scheduler.cron import Cron, cron_of
 
 LONGEST_SECONDS = 366 * 86_400
@@ -43,7 +44,7 @@ def rule_of(cron: str = "", every: int | None = None, timezone: str = "") -> Cro
         raise InvalidSchedule("cron", both if cron else _("is missing: give a rule, or every."))
     if every is None:
         return cron_of(cron, zone)
-    if not isinstance(every, int) or isinstance(every, bool) or not 1 <= every <= LONGEST_SECONDS:
+    if not is_whole(every, 1, LONGEST_SECONDS):
         wanted = f"a whole number of seconds from 1 to {LONGEST_SECONDS:,}"
         raise InvalidSchedule("every", f"must be {wanted}, got {every!r:.80}.")
     return Every(every)

@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_locqueue.models import Task
-from django_locqueue.models.database import queue_database
+from django_locqueue.models.fields import queue_database
 from django_locqueue.store.end_counts import EndCounts
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.store import Store

@@ -73,6 +73,10 @@ class StoreBase:
         row = self.fetch(f"SELECT {clock.now_sql(self.connection)}", ())[0]
         return self.load_time(row[0])
 
+    def moment(self, now: datetime | None) -> datetime:
+        """Return the given time, or the database's; :meth:`time` asks it within the statement."""
+        return self.now() if now is None else clock.storable(now)
+
     # -- raw SQL: for the statements of the hot path, which the ORM would compile anew at each call
 
     def cursor(self) -> Any:

@@ -1,4 +1,4 @@
-"""One change to many tasks, made batch by batch, in short transactions: the rows of ``models/bulk_operation.py``.
+"""One change to many tasks, made batch by batch, in short transactions: the rows of ``BulkOperation``.
 
 Whoever works on an operation has a lease on it: ``next_at`` is when another worker may go on, and at the same time the
 token by which a write is known to be of the one who has it. A batch's changes, its counts and where it ended are
@@ -22,8 +22,8 @@ from django_locqueue.models.task import TaskQuerySet
 from django_locqueue.policies import masking
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.statement_limit import TooSlow, statement_limit
-from django_locqueue.store.activities import Recording
 from django_locqueue.store.base import repeated
+from django_locqueue.store.control import Controlling
 from django_locqueue.store.selection import Selection
 
 logger = logging.getLogger("django_locqueue")
@@ -50,7 +50,7 @@ class Found(NamedTuple):
     end: Mapping[str, Any] | None
 
 
-class Bulk(Recording):
+class Bulk(Controlling):
     @property
     def bulk_operations(self) -> QuerySet[BulkOperation]:
         return BulkOperation.objects.using(self.alias)

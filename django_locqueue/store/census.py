@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django_locqueue import clock
-from django_locqueue.models import Schedule, Task
+from django_locqueue.models import Schedule, Task, orderings
 from django_locqueue.models.indexes import IsOpen
 from django_locqueue.store.base import StoreBase
 
@@ -14,9 +14,13 @@ LATE_SECONDS = 60
 
 _TABLE = Task._meta.db_table
 _SCHEDULES = Schedule._meta.db_table
-_READY = "ORDER BY queue_name, priority DESC, run_after, id"
-_IN_QUEUE = "ORDER BY priority DESC, run_after, id LIMIT 1"  # see `serve`
-_LIMITED = "ORDER BY queue_name, limit_key, priority DESC, run_after, id"
+_READY = orderings.order_by(orderings.READY)
+_IN_QUEUE = f"{orderings.order_by(orderings.READY[1:])} LIMIT 1"  # see `serve`
+_LIMITED = orderings.order_by(orderings.LIMITED)
+_NEWEST = orderings.order_by(orderings.NEWEST)
+_FINISHED = orderings.order_by(orderings.FINISHED)
+_SOONEST = orderings.order_by(orderings.SCHEDULED)
+_BY_WORKER = orderings.order_by(orderings.RUNNING)
 _IS_LIMITED = "state = 'blocked' AND limit_key IS NOT NULL"
 # Nobody could claim it before it was there, whatever time its caller wrote.
 _SINCE = "CASE WHEN run_after > enqueued_at THEN run_after ELSE enqueued_at END"
@@ -57,19 +61,19 @@ SELECT queue_name, unknown_path, COUNT(*), SUM(is_retry), MIN(due_at), MIN(retry
     CASE WHEN unknown_since IS NOT NULL THEN task_path END AS unknown_path,
     CASE WHEN attempt >= 1 THEN 1 ELSE 0 END AS is_retry,
     CASE WHEN attempt >= 1 THEN {{run_after}} END AS retry_at
-  FROM {_TABLE} WHERE state = 'scheduled' ORDER BY run_after, id LIMIT %s
+  FROM {_TABLE} WHERE state = 'scheduled' {_SOONEST} LIMIT %s
 ) AS first GROUP BY queue_name, unknown_path
 """
 _RUNNING = f"""
 SELECT worker_id, id, task_path, queue_name, {{last_attempted_at}}
-FROM {_TABLE} WHERE state = 'running' ORDER BY worker_id, id LIMIT %s
+FROM {_TABLE} WHERE state = 'running' {_BY_WORKER} LIMIT %s
 """
 _FAILED = f"""
 SELECT queue_name, SUM(is_of_day), SUM(is_of_hour) FROM (
   SELECT queue_name,
     CASE WHEN finished_at > %s THEN 1 ELSE 0 END AS is_of_day,
     CASE WHEN finished_at > %s THEN 1 ELSE 0 END AS is_of_hour
-  FROM {_TABLE} WHERE state = 'failed' ORDER BY finished_at DESC, id DESC LIMIT %s
+  FROM {_TABLE} WHERE state = 'failed' {_FINISHED} LIMIT %s
 ) AS latest GROUP BY queue_name
 """
 
@@ -150,8 +154,8 @@ class Census:
                 params += [name, self.most]
         parts += [
             self._capped("state = 'ready'", _READY),
-            self._capped("attempt > 1", "ORDER BY id DESC"),
-            self._capped(IsOpen.sql(self.store.connection.vendor), "ORDER BY finished_at DESC, id DESC"),
+            self._capped("attempt > 1", _NEWEST),
+            self._capped(IsOpen.sql(self.store.connection.vendor), _FINISHED),
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled)",
             f"(SELECT COUNT(*) FROM {_SCHEDULES} WHERE enabled AND problem = '' AND next_at < %s)",
         ]

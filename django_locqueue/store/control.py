@@ -1,29 +1,31 @@
-"""What a person (or code) does to stored tasks. Each verb is guarded by the states it may leave: it changes those
-that are still in one at that moment, and says which."""
+"""What a person (or code) does to stored tasks, and that it is written down.
+
+Each verb is guarded by the states it may leave: it changes those that are still in one at that moment, and says which.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
 from django_locqueue import clock
-from django_locqueue.models import FINISHED, WAITING, State, Workflow, turn
+from django_locqueue.models import FINISHED, WAITING, Activity, State, Workflow, turn
+from django_locqueue.models.activity import REASON_LENGTH
+from django_locqueue.models.task import PAYLOAD_COLUMNS
 from django_locqueue.policies.outcome import MESSAGE_LENGTH, shortened
 from django_locqueue.policies.unique import FINISHED as UNTIL_FINISHED
 from django_locqueue.policies.unique import STARTED
 from django_locqueue.store.base import cancelled, repeated
-from django_locqueue.store.recover import Recovering
-from django_locqueue.store.steps import Member
+from django_locqueue.store.recover import MOST_CRASHES, Recovering, Rescued
+from django_locqueue.store.steps import End, Member
 
 MOST_COUNTED = 2**31 - 1  # what the columns of attempts hold on every database
 UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
 LOOKS = 3  # for free locks, before a conflict is an error
-NO_MORE: Mapping[str, Any] = MappingProxyType({})
 _LOCKS_AGAIN = Q(unique_until__in=(STARTED, UNTIL_FINISHED))  # a window is counted from when it was enqueued
 
 
@@ -57,7 +59,7 @@ class Controlling(Recovering):
         if run_after is None:
             return {"state": turn(), "run_after": self.time(now)}
         run_after = clock.storable(run_after)
-        is_to_come = run_after > (self.now() if now is None else clock.storable(now))
+        is_to_come = run_after > self.moment(now)
         return {"state": State.SCHEDULED if is_to_come else turn(), "run_after": run_after}
 
     def _requeue(
@@ -101,7 +103,7 @@ class Controlling(Recovering):
     @repeated
     def run_now(self, ids: Sequence[int], *, now: datetime | None = None) -> list[int]:
         """Make scheduled tasks ready before their time. Return the ids that changed."""
-        return self._change(ids, (State.SCHEDULED,), state=turn(), run_after=self.time(now))
+        return self._change(ids, (State.SCHEDULED,), {"state": turn(), "run_after": self.time(now)})
 
     @repeated
     def cancel(
@@ -147,15 +149,94 @@ class Controlling(Recovering):
             self._count_cancelled(workflows, members, [pk for pk in found if states[pk] in WAITING], None)
             return found
 
-    def _change(
-        self, ids: Sequence[int], states: Sequence[State], where: Mapping[str, Any] = NO_MORE, **changes: object
-    ) -> list[int]:
-        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between.
+    @repeated
+    def change_time(self, ids: Sequence[int], run_after: datetime, *, now: datetime | None = None) -> list[int]:
+        """Let waiting tasks run at another time, at once if it has passed. Return the ids that changed.
 
-        ``where``: further conditions.
+        Not those behind another step of their workflow, which begin when it has ended.
         """
         with self.transaction():
-            found = list(self._locked_states(ids, states, **where))
+            found = list(self._locked_states(ids, (State.SCHEDULED, State.READY)))
+            found += self._locked_states(ids, (State.BLOCKED,), limit_key__isnull=False)
+            if found:
+                self.tasks.filter(pk__in=found).update(**self._waits_until(run_after, now))
+            return sorted(found)
+
+    @repeated
+    def move(self, ids: Sequence[int], queue_name: str) -> list[int]:
+        """Let waiting tasks wait in another queue. Return the ids that changed."""
+        return self._change(ids, WAITING, {"queue_name": queue_name})
+
+    @repeated
+    def change_priority(self, ids: Sequence[int], priority: int) -> list[int]:
+        """Return the ids of the waiting tasks whose priority was changed."""
+        return self._change(ids, WAITING, {"priority": priority})
+
+    @repeated
+    def dismiss(self, ids: Sequence[int]) -> list[int]:
+        """Leave failed tasks out of the lists of what failed. Return the ids that changed."""
+        return self._change(ids, (State.FAILED,), {"dismissed": True}, dismissed=False)
+
+    @repeated
+    def put_back(self, ids: Sequence[int], *, now: datetime | None = None) -> list[Rescued]:
+        """Take tasks back whose workers do not answer, each charged one crash; they may run at once.
+
+        One that was asked to stop ends here. Sends no signal: ``endings.put_back`` does.
+        """
+        time: Any = self.time(now)
+        with self.transaction():
+            members, workflows = self._locked_workflows_of(ids)
+            live = self.workers.filter(Q(lease_until__gt=time), pk=OuterRef("worker"), stopped_at=None)
+            lost = self.by_key(ids, State.RUNNING).filter(~Exists(live)).order_by("id")
+            # Locked, then looked at again, as `rescue` does it.
+            locked = list(self._locked(lost).values_list("pk", flat=True))
+            rows = self._locked(lost.filter(pk__in=locked)).defer(*PAYLOAD_COLUMNS)
+            at = self.moment(now)
+            rescued = [each for each in (self._rescue_one(task, MOST_CRASHES + 1, time, at) for task in rows) if each]
+            ended = [each.id for each in rescued if each.state == State.CANCELLED and each.id in members]
+            self._count_ends(workflows, [End(members[pk].workflow_id, State.CANCELLED) for pk in ended], now)
+            # Those that crashed more than once wait a while where nobody asked.
+            delayed = [each.id for each in rescued if each.state == State.SCHEDULED]
+            self.by_key(delayed, State.SCHEDULED).update(state=turn(), run_after=time)
+            return rescued
+
+    def record_activity(
+        self,
+        verb: str,
+        *,
+        by: str,
+        source: str,
+        request_id: str = "",
+        target: str = "",
+        selection: Mapping[str, Any] | None = None,
+        matched: int | None = None,
+        changed: int = 1,
+        skipped: int = 0,
+        reason: str = "",
+    ) -> None:
+        """Write that a person did something. Too long texts are cut.
+
+        ``target``: a single object; ``selection``: a filter, or ``{"ids": [...]}``. ``source``: an IP address, or
+        ``"command"``.
+        """
+        texts = {"verb": verb, "user_name": by, "source": source, "request_id": request_id, "target": target}
+        lengths = {field.name: getattr(field, "max_length", None) or 0 for field in Activity._meta.get_fields()}
+        Activity.objects.using(self.alias).create(
+            **{name: shortened(text, lengths[name]) for name, text in texts.items()},
+            reason=shortened(reason, REASON_LENGTH),
+            selection=None if selection is None else dict(selection),
+            matched=matched,
+            changed=changed,
+            skipped=skipped,
+            time=self.time(None),
+        )
+
+    def _change(
+        self, ids: Sequence[int], states: Sequence[State], changes: Mapping[str, Any], **more: Any
+    ) -> list[int]:
+        """Update the tasks that are in one of ``states``, under a lock, so that no worker takes one in between."""
+        with self.transaction():
+            found = list(self._locked_states(ids, states, **more))
             if found:
                 self.tasks.filter(pk__in=found).update(**changes)
             return found

@@ -127,7 +127,7 @@ class LimitKeeping(StoreBase):
             row = self.limits.select_for_update().filter(pk=key).first()
             if row is None:
                 return False
-            at = self.now() if now is None else clock.storable(now)
+            at = self.moment(now)
             old = Bucket(row.full_at, row.since)
             new = old.give_back(rate, task.last_attempted_at, at)
             if new == old:

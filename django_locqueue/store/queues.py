@@ -1,4 +1,4 @@
-"""What is known of a queue as a whole: that it exists, and that it is paused."""
+"""What is known of a queue as a whole: that it exists, that it is paused, and how many tasks wait in it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,9 +7,23 @@ from typing import Any
 from django.db.models import Q
 
 from django_locqueue import clock
-from django_locqueue.models import Queue
+from django_locqueue.models import Queue, Task, orderings
 from django_locqueue.policies.outcome import shortened
 from django_locqueue.store.base import StoreBase, repeated
+
+_TABLE = Task._meta.db_table
+# Each LIMIT is inside, so that none reads on, and each ORDER BY is that of an index, so that no planner sorts.
+_PENDING = f"""
+SELECT
+  (SELECT COUNT(*) FROM (
+    SELECT id FROM {_TABLE} WHERE state = 'ready' AND queue_name = %s
+    {orderings.order_by(orderings.READY[1:])} LIMIT %s
+  ) AS ready),
+  (SELECT COUNT(*) FROM (
+    SELECT id FROM {_TABLE} WHERE state = 'blocked' AND limit_key IS NOT NULL AND queue_name = %s
+    {orderings.order_by(orderings.LIMITED[1:])} LIMIT %s
+  ) AS limited)
+"""
 
 
 class QueueKeeping(StoreBase):
@@ -52,3 +66,8 @@ class QueueKeeping(StoreBase):
     def add_queues(self, names: Sequence[str]) -> None:
         """Make sure that the queues have rows, so that pages and pauses know them."""
         Queue.objects.using(self.alias).bulk_create([Queue(name=name) for name in names], ignore_conflicts=True)
+
+    def count_pending(self, queue_name: str, most: int) -> int:
+        """Return how many tasks of a queue could start now or wait under a limit; ``most`` if there are more."""
+        [(ready, limited)] = self.fetch(_PENDING, [queue_name, most, queue_name, most])
+        return int(min(most, ready + limited))

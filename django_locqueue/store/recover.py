@@ -10,11 +10,9 @@ from typing import Any
 from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from django_locqueue import clock
 from django_locqueue.exceptions import WorkerLost
 from django_locqueue.models import FINISHED, State, Task, TaskAttempt, Worker, turn, turn_of
-from django_locqueue.models.attempt import TASK_INDEX
-from django_locqueue.models.task import NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
+from django_locqueue.models.task import ATTEMPT_INDEX, NAME_LENGTH, PAYLOAD_COLUMNS, TaskQuerySet
 from django_locqueue.models.worker import CODE_VERSION_LENGTH, WorkerQuerySet
 from django_locqueue.policies import retry
 from django_locqueue.policies.fingerprint import kind_of
@@ -22,7 +20,7 @@ from django_locqueue.policies.outcome import Outcome, class_path, shortened
 from django_locqueue.policies.terms import UNIQUE_ITEMS
 from django_locqueue.store.base import cancelled, repeated, unlocked
 from django_locqueue.store.steps import End, Stepping
-from django_locqueue.store.unique_items import FreeingItems
+from django_locqueue.store.unique import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 logger = logging.getLogger("django_locqueue.store")
@@ -188,7 +186,7 @@ class Recovering(FreeingItems, Stepping):
             # locked again, which costs nothing: MariaDB would else show the rows as the transaction first saw them.
             again = self._locked(orphaned.filter(pk__in=locked)) if locked else self.tasks.none()
             orphans = again.defer(*PAYLOAD_COLUMNS)
-            at = self.now() if now is None else clock.storable(now)
+            at = self.moment(now)
             rescued, ends = [], []
             for task in orphans:
                 # What came into sight only now, or whose workflow somebody else holds, waits for the next sweep.
@@ -287,21 +285,6 @@ class Recovering(FreeingItems, Stepping):
     def _make_ready(self, ids: list[int]) -> int:
         return self.by_key(ids, State.SCHEDULED).update(state=turn())
 
-    def next_due(self, *, now: datetime | None = None) -> float | None:
-        """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
-        columns = f"{clock.bounded_sql(self.connection, 'run_after')}, {clock.now_sql(self.connection)}"
-        rows = self.fetch(
-            f"SELECT {columns} FROM {Task._meta.db_table} WHERE state = 'scheduled' ORDER BY run_after, id LIMIT 1",
-            (),
-        )
-        if not rows:
-            return None
-        times: list[Any] = [self.load_time(value) for value in rows[0]]
-        first, database_now = times
-        if first is None:  # no time at all, edited by hand
-            return 0.0
-        return float((first - (database_now if now is None else clock.storable(now))).total_seconds())
-
     def outlived(self, state: str, days: float, *, now: datetime | None = None) -> TaskQuerySet:
         """Return the tasks that ended so more than ``days`` days ago, and that nothing waits for, the oldest first."""
         old = self.tasks.filter(state=state, finished_at__lte=self.time(now) - timedelta(days=days))
@@ -337,7 +320,7 @@ class Recovering(FreeingItems, Stepping):
     def _delete(self, ids: list[int]) -> int:
         if not ids:
             return 0
-        self._delete_by(TaskAttempt, "task_id", ids, TASK_INDEX)
+        self._delete_by(TaskAttempt, "task_id", ids, ATTEMPT_INDEX)
         # All of them, whoever has to wait: no later sweep would find what is left without its task.
         self._free_items_of(ids, self.for_update)
         return self._delete_by(Task, "id", ids, "PRIMARY")

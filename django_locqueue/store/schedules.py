@@ -55,6 +55,11 @@ class Scheduling(StoreBase):
     def schedule_runs(self) -> QuerySet[ScheduleRun]:
         return QuerySet(ScheduleRun, using=self.alias)
 
+    def next_due(self, *, now: datetime | None = None) -> float | None:
+        """Return the seconds until the next scheduled task is due (≤ 0: overdue); None if there is none."""
+        [(due_at, task, database_now)] = self.fetch(f"SELECT {self._due_sql()}, {clock.now_sql(self.connection)}", ())
+        return self._seconds_until(due_at, task is not None and due_at is None, database_now, now)
+
     def next_slot_in(self, *, but: Collection[int] = (), now: datetime | None = None) -> float | None:
         """Return the seconds until the next slot of all schedules (≤ 0: it has come); None if there is none.
 
@@ -62,24 +67,26 @@ class Scheduling(StoreBase):
         """
         sql = f"SELECT {self._next_sql(but)}, {clock.now_sql(self.connection)}"
         [(next_at, unplanned, database_now)] = self.fetch(sql, ())
-        return self._seconds_until(next_at, unplanned, database_now, now)
+        return self._seconds_until(next_at, unplanned is not None, database_now, now)
 
     def look_ahead(self, *, but: Collection[int] = (), now: datetime | None = None) -> Ahead:
         """Return what :meth:`next_due` and :meth:`next_slot_in` do, by one statement: workers ask it each second."""
-        run_after = clock.bounded_sql(self.connection, f"{TASKS}.run_after")
-        first = f"FROM {TASKS} WHERE state = 'scheduled' ORDER BY {TASKS}.run_after, {TASKS}.id LIMIT 1"
         sql = (
-            f"SELECT (SELECT {run_after} {first}), (SELECT id {first}), {self._next_sql(but)}, "
+            f"SELECT {self._due_sql()}, {self._next_sql(but)}, "
             f"{_any_bulk(self.connection, 'waiting')}, {_any_bulk(self.connection, 'running')}, "
             f"{clock.now_sql(self.connection)}"
         )
         [(due_at, task, next_at, unplanned, waiting, running, database_now)] = self.fetch(sql, ())
-        timeless = task if due_at is None else None  # its time is none, edited by hand
         return Ahead(
-            task=self._seconds_until(due_at, timeless, database_now, now),
-            slot=self._seconds_until(next_at, unplanned, database_now, now),
+            task=self._seconds_until(due_at, task is not None and due_at is None, database_now, now),
+            slot=self._seconds_until(next_at, unplanned is not None, database_now, now),
             is_bulk_due=waiting is not None or running is not None,
         )
+
+    def _due_sql(self) -> str:
+        run_after = clock.bounded_sql(self.connection, f"{TASKS}.run_after")
+        first = f"FROM {TASKS} WHERE state = 'scheduled' ORDER BY {TASKS}.run_after, {TASKS}.id LIMIT 1"
+        return f"(SELECT {run_after} {first}), (SELECT id {first})"
 
     def _next_sql(self, but: Collection[int]) -> str:
         # The columns with their table's name: PostgreSQL calls a CASE by its last column, and would sort by it.
@@ -89,15 +96,15 @@ class Scheduling(StoreBase):
             f"(SELECT id {_running(but)} IS NULL LIMIT 1)"
         )
 
-    def _seconds_until(self, at: Any, timeless: int | None, database_now: Any, now: datetime | None) -> float | None:
-        """``timeless``: a row that has no time and so is due."""
-        if timeless is not None:
-            return 0.0
-        if at is None:
+    def _seconds_until(self, at: Any, is_timeless: bool, database_now: Any, now: datetime | None) -> float | None:
+        """``is_timeless``: there is a row without a time, edited by hand or not planned yet, and so it is due."""
+        load: Any = self.load_time
+        if not is_timeless and at is None:
             return None
-        load = self.load_time
+        if is_timeless or (first := load(at)) is None:
+            return 0.0
         present = load(database_now) if now is None else clock.storable(now)
-        return float((load(at) - present).total_seconds())
+        return float((first - present).total_seconds())
 
     def due_schedules(self, *, but: Collection[int] = (), now: datetime | None = None) -> list[int]:
         """Return the ids of schedules whose slot has come, the oldest first, and of those whose next is not known."""
@@ -116,7 +123,7 @@ class Scheduling(StoreBase):
         with self.transaction():
             due = self.schedules.filter(Q(next_at=None) | Q(next_at__lte=time), pk=pk, enabled=True)
             schedule = due.select_for_update(skip_locked=True).first()
-            yield None if schedule is None else (schedule, self.now() if now is None else clock.storable(now))
+            yield None if schedule is None else (schedule, self.moment(now))
 
     def slots_taken(self, schedule_id: int, slots: Sequence[datetime]) -> set[datetime]:
         """Return those of the slots that were run before."""

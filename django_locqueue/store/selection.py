@@ -30,9 +30,9 @@ TERM = re.compile(r"(?:(task|queue|worker|error):)?(\S+)")
 @dataclass(frozen=True)
 class Selection:
     """``listing``: a name of ``LISTINGS``. ``task``, ``queue`` and ``worker`` are whole names, ``error`` the path of an
-    exception or its last part, ``group`` the fingerprint of a kind of error, ``limit`` the key of a
-    limit. ``since`` (inclusive) and ``until`` are of
-    the listing's time. ``search``: words as in ``TERM``, each the beginning of a name. ``upper_id``: no later task.
+    exception or its last part, ``group`` the fingerprint of a kind of error, ``limit`` the key of a limit. ``since``
+    (inclusive) and ``until`` are of the listing's time. ``search``: words as in ``TERM``, each the beginning of a name.
+    ``upper_id``: no later task.
 
     Raises ValueError, in words for people, for what no selection can be.
     """

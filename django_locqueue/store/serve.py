@@ -18,7 +18,7 @@ from django_locqueue.store.base import as_it_is, repeated, unlocked
 from django_locqueue.store.queues import QueueKeeping
 from django_locqueue.store.report import Reporting
 from django_locqueue.store.steps import End, Stepping
-from django_locqueue.store.unique_items import FreeingItems
+from django_locqueue.store.unique import FreeingItems
 from django_locqueue.store.values import Claimed, Key
 
 CLAIMED_COLUMNS = ", ".join(Claimed._fields)

@@ -6,26 +6,20 @@ from types import MappingProxyType
 from django_locqueue.models import State
 from django_locqueue.store.aside import SettingAside
 from django_locqueue.store.bulk import Bulk
+from django_locqueue.store.end_counts import KeepingCounts
 from django_locqueue.store.limits import Limiting
-from django_locqueue.store.pending import CountingPending
-from django_locqueue.store.rearrange import Rearranging
 from django_locqueue.store.recover import Rescued
 from django_locqueue.store.schedules import Scheduling
-from django_locqueue.store.task_stats import KeepingCounts
 from django_locqueue.store.unique import UniqueEnqueuing
-from django_locqueue.store.unique_items import ItemEnqueuing
 from django_locqueue.store.values import Key
 from django_locqueue.store.workflows import Workflows
 
 
 class Store(
     UniqueEnqueuing,
-    ItemEnqueuing,
-    CountingPending,
     Limiting,
     SettingAside,
     Workflows,
-    Rearranging,
     Scheduling,
     Bulk,
     KeepingCounts,

@@ -7,7 +7,7 @@ from typing import Any
 
 from django_locqueue.exceptions import ResultsGone, TaskFailed
 from django_locqueue.models import FINISHED, WAITING, State, Workflow
-from django_locqueue.policies.stored_step import StoredStep
+from django_locqueue.models.workflow import StoredStep
 from django_locqueue.policies.terms import load_terms
 from django_locqueue.store.base import any_state, cancelled, repeated
 from django_locqueue.store.control import Controlling, reason_given

@@ -22,7 +22,7 @@ class Waiting(list[Any]):
 
     def __repr__(self) -> str:
         if self:
-            return f"<waiting: {', '.join(_text(result.task, result.args, result.kwargs) for result in self)}>"
+            return f"<waiting: {', '.join(_call_of(result) for result in self)}>"
         return f"<{self.wanted} does not wait; {_listed(self.others)}>"
 
 
@@ -40,7 +40,7 @@ def enqueued(task: Any, *args: Any, **kwargs: Any) -> Waiting:
     else:
         found = ours
     name = _text(task, args, kwargs) if args or kwargs else task.module_path
-    return Waiting(found, name, [_text(result.task, result.args, result.kwargs) for result in waiting])
+    return Waiting(found, name, [_call_of(result) for result in waiting])
 
 
 def assert_enqueued(task: Any, *args: Any, **kwargs: Any) -> Waiting:
@@ -87,6 +87,10 @@ def _bound(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 def _text(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     written = [repr(value) for value in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
     return f"{task.module_path}({', '.join(written)})"
+
+
+def _call_of(result: Any) -> str:
+    return _text(result.task, result.args, result.kwargs)
 
 
 def _listed(calls: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.result import STATUSES, QueuedTaskResult, new_result
 from django_locqueue.store import Claimed
-from django_locqueue.testing.interrupter import Interrupter
+from django_locqueue.testing.drain import Interrupter
 from django_locqueue.worker.call import BoundCall, Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
 from django_locqueue.worker.chunk_executor import ChunkExecutor
@@ -61,10 +61,6 @@ class _WithoutRows(LocQueueBackend):
         args, kwargs = payload.load_call(text)
         return new_result(task, next(_ids), timezone.now(), args, kwargs)
 
-    def _announce(self, result: QueuedTaskResult) -> None:
-        if compat.is_heard(compat.task_enqueued, logging.DEBUG):
-            compat.task_enqueued.send(type(self), task_result=result)
-
 
 class DummyBackend(_WithoutRows, compat.DummyBackend):
     """Remembers each call in ``results``, and runs none; ``clear()`` forgets them."""
@@ -75,7 +71,7 @@ class DummyBackend(_WithoutRows, compat.DummyBackend):
     def _take(self, task: Any, text: str) -> QueuedTaskResult:
         result = self._new_result(task, text)
         self.results.append(result)
-        self._announce(result)
+        self._announce([], [result])
         return deepcopy(result)  # as Django's: what happens to the caller's does not happen to ours
 
 
@@ -87,7 +83,7 @@ class ImmediateBackend(_WithoutRows, compat.ImmediateBackend):
 
     def _take(self, task: Any, text: str) -> QueuedTaskResult:
         result = self._new_result(task, text)
-        self._announce(result)
+        self._announce([], [result])
         interrupter = Interrupter()
         executor = _RowlessExecutor(self, watch=interrupter, owns_connections=False)
         execution = Execution(self._claimed(task, text, result))

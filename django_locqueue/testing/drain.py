@@ -1,5 +1,6 @@
 """Running what waits, on the thread of the test and within its transaction."""
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,12 +12,12 @@ from django.test import TestCase
 
 from django_locqueue import clock, endings, registry
 from django_locqueue.backend import LocQueueBackend
+from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.policies import payload
 from django_locqueue.policies.outcome import Kind, Outcome
 from django_locqueue.scheduler.scheduler import Scheduler
 from django_locqueue.store import Chunk, Claimed
 from django_locqueue.store.serve import Owner
-from django_locqueue.testing.interrupter import Interrupter
 from django_locqueue.testing.travel import travel
 from django_locqueue.worker.call import Way
 from django_locqueue.worker.chunk_execution import ChunkExecution
@@ -230,3 +231,32 @@ def _savepoint(connection: Any) -> Iterator[None]:
 
 
 _IN_ERROR = 3  # libpq's PQTRANS_INERROR: a statement has failed
+
+
+class Interrupter:
+    """Stands in for a worker's watchdog. Called with an execution whose function has a deadline; interrupts it then.
+
+    ``cancel()``: it has ended.
+    """
+
+    def __init__(self) -> None:
+        self._timers: list[threading.Timer] = []
+
+    def __call__(self, execution: Execution) -> None:
+        if execution.timeout is None:  # it is asked to stop, and that is not ours to enforce
+            return
+        timer = threading.Timer(execution.timeout, _interrupt, [execution])
+        timer.daemon = True
+        timer.start()
+        self._timers.append(timer)
+
+    def cancel(self) -> None:
+        while self._timers:
+            timer = self._timers.pop()
+            timer.cancel()
+            timer.join()
+
+
+def _interrupt(execution: Execution) -> None:
+    if execution.interruptible is not None:  # an async function is cancelled by its own loop
+        execution.interruptible.interrupt(TaskTimeout)

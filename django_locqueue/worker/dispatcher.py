@@ -47,7 +47,6 @@ class Dispatcher(Service):
         give_back: Callable[[Execution], None],
         ending: Callable[[], set[Key]],
         is_suspect: Callable[[Claimed], bool] = lambda task: task.crashes > 0,
-        announce: endings.Announce = endings.at_once,
         *,
         queues: Collection[str] = (),
         exclude_queues: Collection[str] = (),
@@ -60,7 +59,6 @@ class Dispatcher(Service):
         self.give_back = give_back
         self.ending = ending
         self.is_suspect = is_suspect
-        self.announce = announce
         self.scout = Scout(store, owner, queues, exclude_queues, on_return=self.wake)
         self.claimer = Claimer(store, self.scout, queues, exclude_queues)
         self.most_tasks = most_tasks
@@ -127,7 +125,7 @@ class Dispatcher(Service):
         elif time.monotonic() >= self._reconcile_at and not self.scout.is_out:
             self._reconcile(owner)
         if self._met_damage:
-            endings.set_aside(self.store, announce=self.announce)
+            endings.set_aside(self.store)
             self._met_damage = False
         is_growing = self._grow()
         limited = self._claim_limited(owner, now)
@@ -266,7 +264,7 @@ class Dispatcher(Service):
         This worker lives and beats, so nobody would ever rescue it. What has ended meanwhile refuses the release.
         """
         if unknown := [task for task in held if task.key not in known]:
-            endings.release(self.store, unknown, announce=self.announce)
+            endings.release(self.store, unknown, announce=endings.announcing)
 
     def _measure(self) -> None:
         """Set how far to read ahead: what was finished of late in READ_AHEAD_SECONDS."""

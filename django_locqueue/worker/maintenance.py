@@ -38,7 +38,6 @@ class Maintenance(Service):
         may_rescue: Callable[[], bool] = lambda: True,
         each_pass: Callable[[], None] = lambda: None,
         next_due: Callable[[datetime | None], float | None] | None = None,
-        announce: endings.Announce = endings.at_once,
     ) -> None:
         super().__init__()
         self.store = store
@@ -48,7 +47,6 @@ class Maintenance(Service):
         self.may_rescue = may_rescue
         self.each_pass = each_pass
         self.next_due = next_due or (lambda now: store.next_due(now=now))
-        self.announce = announce
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = self._next_thorough = 0.0
         self._next_limits = time.monotonic() + random.uniform(0, PRUNE_LIMITS_SECONDS)
@@ -78,9 +76,7 @@ class Maintenance(Service):
             return False
         began = time.monotonic()
         thorough = began >= self._next_thorough
-        rescued = endings.rescue(
-            self.store, max_crashes=self.max_crashes, thorough=thorough, now=now, announce=self.announce
-        )
+        rescued = endings.rescue(self.store, max_crashes=self.max_crashes, thorough=thorough, now=now)
         ended = time.monotonic()
         took = ended - began
         if thorough:

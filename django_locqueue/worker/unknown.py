@@ -9,7 +9,7 @@ from django.db import Error
 from django_locqueue import conf
 from django_locqueue.definition import resolve
 from django_locqueue.exceptions import UnknownTask
-from django_locqueue.policies import unknown
+from django_locqueue.policies import expiry
 from django_locqueue.policies.outcome import ErrorReport, Kind, Outcome
 from django_locqueue.store import Claimed, Store
 
@@ -53,9 +53,9 @@ class UnknownPaths:
             since = met if claimed.claim_no == 1 else store.unknown_since(claimed.id) or met
         except Error:
             logger.warning("#%d could not begin, because the database failed.", claimed.id, exc_info=True)
-            return Outcome(Kind.RELEASED, delay=unknown.FIRST_SECONDS)
+            return Outcome(Kind.RELEASED, delay=expiry.FIRST_SECONDS)
         limit = float(conf.worker.UNKNOWN_TASK_SECONDS)
-        delay = unknown.wait((met - since).total_seconds(), limit)
+        delay = expiry.wait_for_definition((met - since).total_seconds(), limit)
         if delay is None:
             late = UnknownTask(f"No worker has known it for {limit:g} s: {error}")
             return Outcome(Kind.FAILED, error=ErrorReport.of(late), exception=late)

@@ -93,7 +93,6 @@ class Worker:
             give_back=self.acker.put,
             ending=self.acker.ending,
             is_suspect=self.executor.is_suspect,
-            announce=self.announcer.put_one,
             queues=options.queues,
             exclude_queues=options.exclude_queues,
             most_tasks=options.quota.tasks,
@@ -111,7 +110,6 @@ class Worker:
             may_rescue=lambda: self.heartbeat.is_steady,
             each_pass=self._each_second,
             next_due=None if self.scheduler is None else self.scheduler.look,
-            announce=self.announcer.put_one,
         )
         self.listener: Listener | None = None
         if conf.worker.LISTEN and isinstance(self.store, Notifying):

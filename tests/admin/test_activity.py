@@ -69,7 +69,7 @@ class TestWhatIsNoted:
             raise OSError("disk full")
 
         task = make_task("failed")
-        monkeypatch.setattr("django_locqueue.store.activities.Recording.record_activity", fail)
+        monkeypatch.setattr("django_locqueue.store.control.Controlling.record_activity", fail)
         with pytest.raises(OSError, match="disk full"):
             root.post(task_url(task, "retry"))
         assert Task.objects.get(pk=task.pk).state == "failed"

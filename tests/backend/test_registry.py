@@ -5,7 +5,7 @@ import pytest
 from django_locqueue import compat, conf, registry
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.models import Task
-from django_locqueue.models.database import queue_database
+from django_locqueue.models.fields import queue_database
 
 OURS = "django_locqueue.backend.LocQueueBackend"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from django_locqueue.models import State, Task, UniqueItem
 from django_locqueue.policies.outcome import Kind
 from django_locqueue.store.serve import Owner
-from django_locqueue.store.unique_items import FreeingItems
+from django_locqueue.store.unique import FreeingItems
 from django_locqueue.worker.async_executor import AsyncExecutor
 from django_locqueue.worker.execution import Execution
 from django_locqueue.worker.executor import Executor

@@ -91,7 +91,7 @@ def test_a_key_is_held_until_the_start_the_end_or_for_seconds(options, held_unti
     assert Unique("k", **options).held_until == held_until
 
 
-MERGE = rule_for(Unique("{shop_id}", on_conflict="merge"), sync, takes_context=False)
+MERGE = rule_for(Unique("{shop_id}", on_conflict="merge"), sync, takes_context=False).items
 
 
 def call(*args, **kwargs):

@@ -105,6 +105,12 @@ def test_one_that_was_switched_on_without_a_next_slot_gets_one_and_misses_none(s
     assert (fresh(schedule).next_at, tasks_stored()) == (minutes_ago(-1), 0)
 
 
+def test_one_without_a_next_slot_is_due_whatever_the_others_have(scheduler, make_schedule):
+    make_schedule("planned", next_at=minutes_ago(-30))
+    make_schedule("not planned", next_at=None)
+    assert scheduler.store.next_slot_in() == scheduler.store.look_ahead().slot == 0
+
+
 def test_f8_what_a_person_changes_while_it_fires_stays(scheduler, make_schedule, monkeypatch):
     schedule, enqueue_slot = make_schedule(next_at=minutes_ago(0)), module.enqueue_slot
     changes = {"enabled": False, "missed": "skip", "args_kwargs": {"args": [7], "kwargs": {}}}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from django_locqueue.models import Task, Workflow
+from django_locqueue.models.workflow import StoredStep
 from django_locqueue.policies.outcome import Kind
-from django_locqueue.policies.stored_step import StoredStep
 from django_locqueue.store import Claimed, Store
 from django_locqueue.store.serve import Owner
 from tests.store.rows import call, outcome

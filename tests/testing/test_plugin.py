@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 from django.utils import timezone
 
-from django_locqueue import clock
+from django_locqueue import clock, testing
 from django_locqueue.pytest_plugin import LocQueue
 from tests import tasks
 
@@ -40,7 +40,7 @@ def test_the_fixture_travels(locqueue):
 
 def test_the_clock_is_set_back_when_the_fixture_ends():
     with ExitStack() as travels:
-        LocQueue(travels).travel(3600)
+        LocQueue(testing, travels).travel(3600)
         assert clock.seconds_ahead() == 3600
     assert clock.seconds_ahead() == 0
 

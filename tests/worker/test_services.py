@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_locqueue import signals
+from django_locqueue import endings, signals
 from django_locqueue.models import State, Task, Worker
 from django_locqueue.service import Service
 from django_locqueue.store import Rescued
@@ -114,7 +114,7 @@ def test_maintenance_leaves_it_to_others_to_tell_of_what_it_rescued(
     maintenance, monkeypatch, django_capture_on_commit_callbacks
 ):
     told = []
-    monkeypatch.setattr(maintenance, "announce", told.append)
+    monkeypatch.setattr(endings, "announcing", told.append)
     heard = []
     rescued = Rescued(1, State.READY, "w", 1, "default", "mail", "a.b", timezone.now())
     monkeypatch.setattr(type(maintenance.store), "rescue", lambda *args, **options: [rescued])
