@@ -192,7 +192,7 @@ def _check_worker() -> Iterable[checks.CheckMessage]:
 def _check_model_admin() -> Iterable[checks.CheckMessage]:
     if not apps.is_installed("django.contrib.admin"):
         return
-    from django_locqueue.admin.base_class import (
+    from django_locqueue.admin.page_base import (
         model_admin_base,  # the pages, which a project without admin never loads
     )
 

@@ -4,7 +4,7 @@ For a project: :func:`register` puts them on a site of its own, and :class:`Task
 any ModelAdmin.
 """
 
-from django_locqueue.admin import (
+from django_locqueue.admin import (  # noqa: F401 - each registers its page
     activities,
     bulk_operations,
     limits,
@@ -19,17 +19,4 @@ from django_locqueue.admin import (
 from django_locqueue.admin.pages import register
 from django_locqueue.admin.task_base import TaskAdminMixin
 
-__all__ = [
-    "TaskAdminMixin",
-    "activities",
-    "bulk_operations",
-    "limits",
-    "overview",
-    "queues",
-    "register",
-    "schedules",
-    "task_lists",
-    "task_page",
-    "workers",
-    "workflows",
-]
+__all__ = ["TaskAdminMixin", "register"]

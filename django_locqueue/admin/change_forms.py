@@ -15,6 +15,7 @@ from django_locqueue.store import get_store
 
 MOST_QUEUES = 200
 REASON = "reason"
+WIDE = forms.TextInput(attrs={"class": "vTextField"})
 DATETIME = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
 
@@ -35,7 +36,7 @@ class ReasonForm(forms.Form):
         label=gettext_lazy("reason"),
         required=False,
         max_length=REASON_LENGTH,
-        widget=forms.TextInput(attrs={"class": "vTextField"}),
+        widget=WIDE,
         help_text=gettext_lazy("Shown in Activity."),
     )
 
@@ -85,6 +86,31 @@ class PriorityForm(ReasonForm):
         max_value=compat.TASK_MAX_PRIORITY,
         help_text=gettext_lazy("From -100 to 100. Higher ones run first; 0 is usual."),
     )
+
+
+class CallForm(forms.Form):
+    """A call of a registered task, never of an import path that somebody types."""
+
+    task = forms.ChoiceField(label=gettext_lazy("task"))
+    args = forms.JSONField(label=gettext_lazy("arguments, a list"), required=False, widget=WIDE, initial=list)
+    kwargs = forms.JSONField(label=gettext_lazy("arguments by name"), required=False, widget=WIDE, initial=dict)
+
+    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        self.fields["task"].choices = [("", "---------"), *task_choices()]  # type: ignore[attr-defined]
+
+    def arguments(self) -> dict[str, Any]:
+        """Return ``args`` and ``kwargs``; what was left empty is none."""
+        args, kwargs = (self.cleaned_data.get(name) for name in ("args", "kwargs"))
+        return {"args": [] if args is None else args, "kwargs": {} if kwargs is None else kwargs}
+
+
+def task_choices() -> list[tuple[str, str]]:
+    """Return the registered tasks whose calls are stored in this queue."""
+    registry.autodiscover()
+    database = get_store().alias
+    ours = {backend.alias for backend in registry.our_backends() if backend.database == database}
+    return [(path, path) for path, each in registry.definitions().items() if each.backend in ours]
 
 
 def queue_choices() -> list[tuple[str, str]]:

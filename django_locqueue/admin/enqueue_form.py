@@ -3,17 +3,14 @@
 import logging
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from django_locqueue import compat
-from django_locqueue.admin.change_forms import REASON, PriorityForm, QueueForm, TimeForm
+from django_locqueue.admin.change_forms import REASON, CallForm, PriorityForm, QueueForm, TimeForm
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.permissions import may
-from django_locqueue.admin.schedule_form import WIDE, tasks_to_choose
 from django_locqueue.admin.schedule_page import sentence
 from django_locqueue.exceptions import InvalidSchedule
 from django_locqueue.models import Task
@@ -26,21 +23,15 @@ logger = logging.getLogger("django_locqueue")
 PERMISSION = "locqueue.enqueue_task"
 
 
-class EnqueueForm(TimeForm, QueueForm, PriorityForm):
-    task = forms.ChoiceField(label=gettext_lazy("task"))
-    args = forms.JSONField(label=gettext_lazy("arguments, a list"), required=False, widget=WIDE, initial=list)
-    kwargs = forms.JSONField(label=gettext_lazy("arguments by name"), required=False, widget=WIDE, initial=dict)
-
+class EnqueueForm(CallForm, TimeForm, QueueForm, PriorityForm):
     field_order = ("task", "args", "kwargs", "queue_name", "priority", "run_after", REASON)
 
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
-        self.fields["task"].choices = [("", "---------"), *tasks_to_choose()]  # type: ignore[attr-defined]
         queue = self.fields["queue_name"]
         queue.choices = [("", _("that of the task")), *queue.choices]  # type: ignore[attr-defined]
         for name in ("queue_name", "priority", "run_after"):
             self.fields[name].required = False
-        self.order_fields(self.field_order)
 
     def clean_run_after(self) -> Any:
         return None if self.cleaned_data["run_after"] is None else super().clean_run_after()
@@ -49,10 +40,9 @@ class EnqueueForm(TimeForm, QueueForm, PriorityForm):
         values = super().clean() or self.cleaned_data
         if self.errors:
             return values
-        args, kwargs = values["args"], values["kwargs"]
         try:
             definition = task_at(values["task"])
-            self.call = call_of(definition, [] if args is None else args, {} if kwargs is None else kwargs)
+            self.call = call_of(definition, **self.arguments())
         except InvalidSchedule as error:
             self.add_error(error.field if error.field in self.fields else None, sentence(error))
             return values

@@ -6,7 +6,8 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import re_path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from django_locqueue.admin import moments
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.page_base import button
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -61,11 +63,8 @@ class LimitAdmin(PlainListAdmin):
         def buttons(limit: Any) -> Any:
             if not _is_paused(limit):
                 return None
-            return format_html(
-                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
-                reverse("admin:locqueue_limit_resume", args=[quote(limit.key)], current_app=self.admin_site.name),
-                _("Go on"),
-            )
+            name = "admin:locqueue_limit_resume"
+            return button(reverse(name, args=[quote(limit.key)], current_app=self.admin_site.name), _("Go on"))
 
         return (*self.list_display, buttons)
 
@@ -108,9 +107,7 @@ class LimitAdmin(PlainListAdmin):
     def resume_view(self, request: Any, key: str) -> Any:
         if not may(request, PERMISSION):
             raise PermissionDenied
-        limit = Limit.objects.filter(pk=self.key_in(key)).first()
-        if limit is None:
-            raise Http404
+        limit = get_object_or_404(Limit, pk=self.key_in(key))
         name = Limit.name_of(limit.key)
         if get_store().resume_rate(limit.key):
             self.log_change(request, limit, _("Resumed."))

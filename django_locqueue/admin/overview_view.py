@@ -21,8 +21,7 @@ from django_locqueue.admin.columns import error_line, task_name
 from django_locqueue.admin.facts import kept_days
 from django_locqueue.clock import local
 from django_locqueue.models import ErrorGroup, Task
-from django_locqueue.observability.frequent_errors import frequent_errors
-from django_locqueue.observability.history import Bar, History, Numbers, shared_history
+from django_locqueue.observability.history import Bar, History, Numbers, frequent_errors, shared_history
 from django_locqueue.observability.snapshot import QueueNow, Snapshot, snapshot
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible

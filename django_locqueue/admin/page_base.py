@@ -8,17 +8,29 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from django_locqueue import conf
-from django_locqueue.admin.base_class import model_admin_base
 from django_locqueue.admin.permissions import is_read_only
 from django_locqueue.admin.strip import Strip
 from django_locqueue.store import get_store
 from django_locqueue.store.base import repeated
 
 LOOKS = ("GET", "HEAD", "OPTIONS")
+
+
+def model_admin_base(name: Any) -> type[Any]:
+    """Return the ModelAdmin of ``LOCQUEUE["ADMIN"]["MODEL_ADMIN_BASE"]``. Raises ValueError if that names none."""
+    try:
+        found = import_string(name)
+    except Exception as error:  # a theme that is not among the installed apps raises its own
+        raise ValueError(f"{type(error).__name__}: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, admin.ModelAdmin)):
+        raise ValueError(f"{found!r} is none.")
+    return found
 
 
 def _base() -> type[Any]:
@@ -84,6 +96,11 @@ class PageMixin(OnModelAdmin):
         """
         context |= {"title": question, "form": form, "back": back, "yes": yes or _("Yes, I’m sure")}
         return self.respond(request, template or "admin/locqueue/confirmation.html", **context)
+
+
+def button(url: str, label: Any) -> Any:
+    """Return a button for a row. A form cannot stand inside the list's: it sends that one to an address of its own."""
+    return format_html('<button type="submit" class="button lq-button" formaction="{}">{}</button>', url, label)
 
 
 def only_shows(view: Callable[..., Any]) -> Callable[..., Any]:

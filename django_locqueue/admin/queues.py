@@ -23,6 +23,7 @@ from django_locqueue.admin.bulk_links import bulk_url
 from django_locqueue.admin.change_forms import DATETIME, ReasonForm, sent
 from django_locqueue.admin.charts import sparkline
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.page_base import button
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -71,7 +72,7 @@ class QueueAdmin(PlainListAdmin):
         minutes = each_minute([row.name for row in rows], now=timezone.now())
         for row in rows:
             row.minutes = minutes[row.name]
-            row.present = present.get(row.name) or QueueNow.empty(row.name)
+            row.present = present.get(row.name) or QueueNow(row.name)  # younger than the snapshot
             row.limit_text = number_format(limits[row.name], force_grouping=True) if row.name in limits else ""
 
     def get_list_display(self, request: Any) -> Any:
@@ -85,16 +86,18 @@ class QueueAdmin(PlainListAdmin):
         @admin.display(description="", empty_value="")
         def buttons(queue: Any) -> Any:
             verb, label = ("resume", _("Resume")) if queue.is_paused else ("pause", _("Pause…"))
-            shown = '<button type="submit" class="button lq-button" formaction="{}">{}</button> '
-            button = format_html(shown, self.change_url(verb, queue.name), label) if may_pause else ""
+            pause = button(self.change_url(verb, queue.name), label) if may_pause else ""
             url = bulk_url(request, self.admin_site, "cancel", "ready", queue=queue.name)
-            return format_html('{}<a href="{}">{}</a>', button, url, _("Cancel all ready…")) if url else button
+            return format_html('{} <a href="{}">{}</a>', pause, url, _("Cancel all ready…")) if url else pause
 
         return (*columns, buttons)
 
     @admin.display(description=gettext_lazy("queue"))
-    def name_column(self, queue: Queue) -> str:
-        return legible.line(queue.name)
+    def name_column(self, queue: Any) -> Any:
+        """On a phone with the numbers that stand in columns elsewhere and tell of trouble."""
+        shown = '{}<div class="lq-narrow"><div class="lq-line">{} {}</div><div class="lq-line">{} {}</div></div>'
+        numbers = _("running"), self.running_column(queue), _("failed (24 h)"), self.failed_column(queue)
+        return format_html(shown, legible.line(queue.name), *numbers)
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, queue: Any) -> Any:

@@ -8,7 +8,7 @@ from django.http import HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_locqueue import registry
+from django_locqueue.admin.change_forms import WIDE, CallForm
 from django_locqueue.admin.noting import note
 from django_locqueue.admin.schedule_page import next_runs, sentence
 from django_locqueue.exceptions import InvalidSchedule
@@ -21,20 +21,9 @@ from django_locqueue.scheduler.rule import LONGEST_SECONDS, zone_of
 from django_locqueue.scheduler.words import words
 from django_locqueue.store import get_store
 
-WIDE = forms.TextInput(attrs={"class": "vTextField"})
 
-
-def tasks_to_choose() -> list[tuple[str, str]]:
-    """Return the registered tasks whose calls are stored in this queue."""
-    registry.autodiscover()
-    database = get_store().alias
-    ours = {backend.alias for backend in registry.our_backends() if backend.database == database}
-    return [(path, path) for path, each in registry.definitions().items() if each.backend in ours]
-
-
-class ScheduleForm(forms.Form):
+class ScheduleForm(CallForm):
     name = forms.CharField(label=gettext_lazy("name"), max_length=NAME_LENGTH, widget=WIDE)
-    task = forms.ChoiceField(label=gettext_lazy("task"))
     cron = forms.CharField(
         label=gettext_lazy("cron rule"),
         max_length=LONGEST,
@@ -58,21 +47,17 @@ class ScheduleForm(forms.Form):
             "Runs that no worker was there for. Once: one run for all of them. Skip: none. All: each, 100 at most."
         ),
     )
-    args = forms.JSONField(label=gettext_lazy("arguments, a list"), required=False, widget=WIDE, initial=list)
-    kwargs = forms.JSONField(label=gettext_lazy("arguments by name"), required=False, widget=WIDE, initial=dict)
     enabled = forms.BooleanField(label=gettext_lazy("on"), required=False, initial=True)
+
+    field_order = ("name", "task", "cron", "every", "timezone", "missed", "args", "kwargs", "enabled")
 
     def __init__(self, schedule: Schedule | None, data: Any = None) -> None:
         self.schedule = schedule
         super().__init__(data, initial=None if schedule is None else _initial(schedule))
-        choices: list[tuple[str, Any]] = [("", "---------"), *tasks_to_choose()]
-        self.fields["task"] = forms.ChoiceField(label=self.fields["task"].label, choices=choices)
-        self.fields["timezone"].initial = self.initial.get("timezone", "")
         if schedule is not None and masking.mask(schedule.args_kwargs) != schedule.args_kwargs:
             for name in ("args", "kwargs"):
                 self.fields[name].disabled = True
                 self.fields[name].help_text = _("Hidden values cannot be edited. Make another schedule instead.")
-        self.order_fields(list(type(self).base_fields))
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
@@ -102,8 +87,7 @@ class ScheduleForm(forms.Form):
         if self.fields["args"].disabled and self.schedule is not None:
             call = self.schedule.args_kwargs
         else:
-            args, kwargs = values.get("args"), values.get("kwargs")
-            call = {"args": [] if args is None else args, "kwargs": {} if kwargs is None else kwargs}
+            call = self.arguments()
         try:
             timezone = zone_of(values["timezone"]).key
         except InvalidSchedule:

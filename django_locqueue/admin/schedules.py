@@ -7,7 +7,8 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.page_base import button
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -152,8 +154,12 @@ class ScheduleAdmin(PlainListAdmin):
         def buttons(schedule: Schedule) -> Any:
             changes = format_html_join(
                 " ",
-                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
-                ((self.url(change.name, schedule), change.label) for change in offered if change.is_offered(schedule)),
+                "{}",
+                (
+                    (button(self.url(change.name, schedule), change.label),)
+                    for change in offered
+                    if change.is_offered(schedule)
+                ),
             )
             return format_html('{} <a href="{}#lq-runs">{}</a>', changes, self.url("change", schedule), _("Show runs"))
 
@@ -251,7 +257,7 @@ class ScheduleAdmin(PlainListAdmin):
         return is_ours and may(request, (MANAGE, ENQUEUE))
 
     def page_view(self, request: Any, schedule_id: int) -> Any:
-        schedule = self._one(schedule_id, with_beginnings(Schedule.objects.all()))
+        schedule = get_object_or_404(with_beginnings(Schedule.objects.all()), pk=schedule_id)
         buttons = [
             (self.url(change.name, schedule), change.label, change.name)
             for change in CHANGES
@@ -267,7 +273,7 @@ class ScheduleAdmin(PlainListAdmin):
         return form_view(self, request, None)
 
     def edit_view(self, request: Any, schedule_id: int) -> Any:
-        schedule = self._one(schedule_id)
+        schedule = get_object_or_404(Schedule, pk=schedule_id)
         if not self.may_edit(request, schedule):
             raise PermissionDenied
         return form_view(self, request, schedule)
@@ -275,7 +281,7 @@ class ScheduleAdmin(PlainListAdmin):
     def change_one_view(self, request: Any, schedule_id: int, change: ScheduleChange) -> Any:
         if not self.may(request, change):
             raise PermissionDenied
-        schedule = self._one(schedule_id)
+        schedule = get_object_or_404(Schedule, pk=schedule_id)
         if change.is_offered(schedule):
             said, is_done = change.apply(request, schedule)
         else:
@@ -287,11 +293,3 @@ class ScheduleAdmin(PlainListAdmin):
             note(request, f"schedule_{change.name}", target=schedule.name)
         self.message_user(request, said, messages.SUCCESS if is_done else messages.WARNING)
         return HttpResponseRedirect(self.url("changelist"))
-
-    @staticmethod
-    def _one(schedule_id: int, rows: Any = None) -> Any:
-        rows = Schedule.objects.all() if rows is None else rows
-        schedule = rows.filter(pk=schedule_id).first()
-        if schedule is None:
-            raise Http404
-        return schedule

@@ -24,7 +24,7 @@ from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
 from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
 from django_locqueue.admin.ids import as_id
 from django_locqueue.admin.live import live
-from django_locqueue.admin.page_base import ModelAdminBase, PageMixin
+from django_locqueue.admin.page_base import ModelAdminBase, PageMixin, button
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
 from django_locqueue.admin.tabs import Tab
@@ -157,16 +157,15 @@ class TaskAdminMixin(TaskPermissions, TaskColumns, TaskChanging, PageMixin):
         if not offered:
             return columns
 
-        # A form cannot stand inside the list's form: each button sends that one to an address of its own.
         back = urlencode({"next": request.get_full_path()})
 
         @admin.display(description="", empty_value="")
         def buttons(task: Task) -> Any:
             return format_html_join(
                 " ",
-                '<button type="submit" class="button lq-button" formaction="{}?{}">{}</button>',
+                "{}",
                 (
-                    (self.change_url(change, task), back, change.label_for(task))
+                    (button(f"{self.change_url(change, task)}?{back}", change.label_for(task)),)
                     for change in offered
                     if change.is_offered(task)
                 ),

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
@@ -18,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_locqueue.admin import moments
 from django_locqueue.admin.badges import badge
 from django_locqueue.admin.noting import note
+from django_locqueue.admin.page_base import button
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
@@ -62,11 +64,8 @@ class WorkerAdmin(PlainListAdmin):
                 return None
             if worker.present is not None and worker.present.state == WorkerState.LOST:
                 return None
-            return format_html(
-                '<button type="submit" class="button lq-button" formaction="{}">{}</button>',
-                reverse("admin:locqueue_worker_stop", args=[worker.pk], current_app=self.admin_site.name),
-                _("Stop after current tasks"),
-            )
+            url = reverse("admin:locqueue_worker_stop", args=[worker.pk], current_app=self.admin_site.name)
+            return button(url, _("Stop after current tasks"))
 
         return (*self.list_display, buttons)
 
@@ -147,9 +146,7 @@ class WorkerAdmin(PlainListAdmin):
     def stop_view(self, request: Any, worker_id: int) -> Any:
         if not may(request, PERMISSION):
             raise PermissionDenied
-        worker = Worker.objects.filter(pk=worker_id).first()
-        if worker is None:
-            raise Http404
+        worker = get_object_or_404(Worker, pk=worker_id)
         said = {"worker": legible.line(worker.name)}
         if get_store().ask_worker_to_stop(worker_id):
             note(request, "stop_worker", target=worker.name)

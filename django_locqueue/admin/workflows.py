@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -135,9 +136,7 @@ class WorkflowAdmin(TaskPermissions, PlainListAdmin):
     def cancel_view(self, request: Any, workflow_id: int) -> Any:
         if not may(request, CHANGES["cancel"]):
             raise PermissionDenied(refusal(CHANGES["cancel"].codename))
-        workflow = Workflow.objects.defer("plan").filter(pk=workflow_id).first()
-        if workflow is None:
-            raise Http404
+        workflow = get_object_or_404(Workflow.objects.defer("plan"), pk=workflow_id)
         back = self.url("change", workflow)
         form = sent(request, ReasonForm)
         if not form.is_valid():

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_locqueue.management import person
-from django_locqueue.management.queue_command import QueueCommand
+from django_locqueue.management.queue_command import QueueCommand, person_name
 from django_locqueue.management.selecting import add_filter, described, no_match, selection_of
 from django_locqueue.models import BulkOperation
-from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.observability.stats import capped_counts, capped_text, tasks_text
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
 from django_locqueue.store.bulk import BATCH, MOST
@@ -81,7 +80,7 @@ class ChangeCommand(QueueCommand):
         selection = {**({"ids": ids} if len(ids) > 1 else {}), **({"options": chosen} if chosen else {})}
         with store.transaction():  # what is changed is written down, or not changed
             for some in batches if paths else ():
-                applied = verb(store, some, by=person.name(), reason=options["reason"], options=chosen)
+                applied = verb(store, some, by=person_name(), reason=options["reason"], options=chosen)
                 done += applied.done
                 asked += applied.asked
             left = sorted({*ids} - {*done, *asked})
@@ -137,7 +136,7 @@ class ChangeCommand(QueueCommand):
         operation = store.add_bulk(
             verb.name,
             selection,
-            by=person.name(),
+            by=person_name(),
             reason=options["reason"],
             options=asked_for.options,
             matched=matched,
@@ -152,7 +151,7 @@ class ChangeCommand(QueueCommand):
         try:
             self._say_end(self._follow(store, operation))
         except KeyboardInterrupt:
-            store.stop_bulk(operation.pk, by=person.name())
+            store.stop_bulk(operation.pk, by=person_name())
             self._say_end(store.bulk_operations.get(pk=operation.pk))
 
     def _follow(self, store: Store, operation: BulkOperation) -> BulkOperation:
@@ -181,7 +180,7 @@ class ChangeCommand(QueueCommand):
     def _say_end(self, operation: BulkOperation) -> None:
         if self.stdout.isatty():
             self.stdout.write("\r\033[K", ending="")
-        said = f"{self.words[1]} {tasks_counted(operation.changed)}."
+        said = f"{self.words[1]} {tasks_text(operation.changed, MOST)}."
         if operation.skipped:
             said += f" {operation.skipped:,} skipped, which no longer matched or could not be changed."
         self.stdout.write(said)
@@ -194,7 +193,7 @@ class ChangeCommand(QueueCommand):
 
     def _is_meant(self, paths: Iterable[str], matched: int, which: str, **options: Any) -> bool:
         """Say what will be done and ask; with ``--yes`` say nothing, and nobody is there to be asked: refuse."""
-        what = f"{self.words[0]} {capped_text(matched, MOST)} task{'' if matched == 1 else 's'}"
+        what = f"{self.words[0]} {tasks_text(matched, MOST)}"
         if options["yes"] and not options["dry_run"]:
             return True
         names = Counter(path.rpartition(".")[2] for path in paths)
@@ -214,10 +213,6 @@ def tasks_named(ids: Sequence[int]) -> str:
     if len(ids) > 20:
         return f"{len(ids):,} tasks"
     return f"task{'' if len(ids) == 1 else 's'} {', '.join(f'#{task_id}' for task_id in ids)}"
-
-
-def tasks_counted(count: int) -> str:
-    return f"{count:,} task{'' if count == 1 else 's'}"
 
 
 def _checked(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:

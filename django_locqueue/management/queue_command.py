@@ -1,5 +1,6 @@
 """What the commands that look at the queue or change it have in common."""
 
+import getpass
 import logging
 import sys
 from contextlib import nullcontext
@@ -8,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_locqueue import conf
-from django_locqueue.management import person
+from django_locqueue.models import Queue
 from django_locqueue.observability import framework_log
 from django_locqueue.store import Store, get_store
 
@@ -30,7 +31,7 @@ class QueueCommand(BaseCommand):
 
     def note(self, store: Store, verb: str, **what: Any) -> None:
         """Write down what the person has changed; ``what``: as ``Store.record_activity`` takes it."""
-        store.record_activity(verb, by=person.name(), source="command", **what)
+        store.record_activity(verb, by=person_name(), source="command", **what)
 
     def is_confirmed(self, question: str) -> bool:
         """Ask the person who types. Raises CommandError where nobody is there to be asked (cron, a pipe)."""
@@ -40,6 +41,19 @@ class QueueCommand(BaseCommand):
 
     def perform(self, store: Store, **options: Any) -> None:
         raise NotImplementedError
+
+
+def person_name() -> str:
+    """Return the operating system's name of who types; empty where there is none (a container with a bare user id)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def known_queues(store: Store) -> list[str]:
+    """Return the names of queues that a worker has served, for whoever may have misspelt one; 200 at most."""
+    return list(Queue.objects.using(store.alias).order_by("name").values_list("name", flat=True)[:200])
 
 
 def can_ask() -> bool:

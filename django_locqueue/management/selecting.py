@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from django_locqueue.conf import closest
-from django_locqueue.models import Queue
+from django_locqueue.management.queue_command import known_queues
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
@@ -67,7 +67,7 @@ def selection_of(store: Store, terms: list[str], *, listing: str = "") -> Select
 
 def no_match(store: Store, selection: Selection) -> str:
     """Return the sentence for a selection that finds nothing, with what may be misspelt in it."""
-    known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
+    known = known_queues(store)
     if selection.queue and known and selection.queue not in known:
         names = ", ".join(map(legible.line, known))
         return f"No task matches: queue “{legible.line(selection.queue)}” does not exist. Known queues: {names}."

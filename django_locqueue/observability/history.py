@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, Self
 from django.db.models import F, QuerySet, Sum
 
 from django_locqueue import clock
-from django_locqueue.models import ErrorCount, TaskStat
+from django_locqueue.models import ErrorCount, ErrorGroup, TaskStat
 from django_locqueue.policies.histogram import BINS, percentile
 from django_locqueue.store import get_store
+
+KINDS_LOOKED_AT = 50  # of failures, those that were met last
 
 
 class Period(NamedTuple):
@@ -190,6 +192,19 @@ def failures(fingerprints: Sequence[str], *, now: datetime | None = None) -> dic
         for name, start in since.items():
             counts[group][name] += count if hour >= start else 0
     return {each: Failures(**found) for each, found in counts.items()}
+
+
+def frequent_errors(span: timedelta, *, now: datetime, most: int, hours: str) -> Sequence[tuple[ErrorGroup, int]]:
+    """Return kinds with how often each was met, the most frequent first. Two statements.
+
+    ``hours``: the field of :class:`Failures` that covers the span; it counts whole clock hours.
+    """
+    # Read from the index of the last time; what is older than the span was not met in it.
+    found = list(ErrorGroup.objects.order_by("-last_seen")[:KINDS_LOOKED_AT])
+    groups = [group for group in found if group.last_seen >= now - span]
+    counts = failures([group.pk for group in groups], now=now) if groups else {}
+    counted = [(group, int(getattr(counts[group.pk], hours))) for group in groups]
+    return sorted(counted, key=lambda pair: -pair[1])[:most]
 
 
 _BINS = ("wait_bins", "run_bins")

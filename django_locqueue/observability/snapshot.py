@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from django_locqueue import clock, conf
 from django_locqueue.models import Queue, Worker
@@ -26,6 +26,7 @@ PERIOD = "15m"  # of which per minute and p95 are
 OLDEST_SECONDS = 60.0  # that a reader is given, while another thread reads anew, without a word
 WAIT_SECONDS = 10.0  # for another thread, where there is nothing older to show
 REST_SECONDS = 15.0  # after a read that took too long
+PAUSE = ("paused_at", "paused_by", "paused_until", "pause_reason")  # of a queue's row
 
 
 class QueueState(StrEnum):
@@ -84,27 +85,22 @@ class QueueNow:
     """Numbers of tasks are counted up to ``CAP + 1``, which means "more than ``CAP``"; see ``capped_text``."""
 
     name: str
-    state: QueueState
-    ready: int
-    oldest_ready_seconds: float | None  # that the longest-waiting of them has been ready
-    limited: int  # waiting for their turn under a limit
-    scheduled: int
-    retrying: int  # of the scheduled: failed before
-    running: int
-    failed_24h: int
-    failed_hour: int
-    per_minute: float  # tasks that ended, on average of the last 15 minutes
-    wait_p95: float | None  # seconds, of what started in that time
-    workers: int  # live, that serve it
+    state: QueueState = QueueState.ACTIVE
+    ready: int = 0
+    oldest_ready_seconds: float | None = None  # that the longest-waiting of them has been ready
+    limited: int = 0  # waiting for their turn under a limit
+    scheduled: int = 0
+    retrying: int = 0  # of the scheduled: failed before
+    running: int = 0
+    failed_24h: int = 0
+    failed_hour: int = 0
+    per_minute: float = 0.0  # tasks that ended, on average of the last 15 minutes
+    wait_p95: float | None = None  # seconds, of what started in that time
+    workers: int = 0  # live, that serve it
     paused_at: datetime | None = None
     paused_by: str = ""
     paused_until: datetime | None = None
     pause_reason: str = ""
-
-    @classmethod
-    def empty(cls, name: str) -> Self:
-        """Return one of which nothing is known: it is younger than the snapshot."""
-        return cls(name, QueueState.ACTIVE, 0, None, 0, 0, 0, 0, 0, 0, 0.0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,12 +300,7 @@ class _Taking:
         paused: dict[str, Any] = {}
         if row is not None and row.is_paused:
             state = QueueState.PAUSED
-            paused = {
-                "paused_at": row.paused_at,
-                "paused_by": row.paused_by,
-                "paused_until": row.paused_until,
-                "pause_reason": row.pause_reason,
-            }
+            paused = {name: getattr(row, name) for name in PAUSE}
         elif not serving:
             state = QueueState.NO_WORKER
         elif all(worker.state == WorkerState.STOPPING for worker in serving):

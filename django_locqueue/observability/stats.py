@@ -38,3 +38,8 @@ def capped_text(found: int, cap: int = CAP) -> str:
     """Return ``312`` or ``10,000+``. ``found``: a count over at most ``cap + 1`` rows."""
     text = number_format(min(found, cap), force_grouping=True)
     return f"{text}+" if found > cap else text
+
+
+def tasks_text(found: int, cap: int = CAP) -> str:
+    """Return ``1 task`` or ``10,000+ tasks``."""
+    return f"{capped_text(found, cap)} task{'' if found == 1 else 's'}"

@@ -1,13 +1,19 @@
 """A task for other programs, masked as pages are: the names and values of the files of lists, and of the commands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 
-from django_locqueue.models import State, Task
+from django_locqueue.models import State, Task, TaskAttempt
 from django_locqueue.policies import legible, masking
+
+LONGEST_VALUE = 20_000  # characters of a traceback
+
+
+def state_name(task: Task) -> str:
+    return "retrying" if task.is_retrying else str(task.state)
 
 
 def task_json(task: Task, workers: Sequence[str]) -> dict[str, Any]:
@@ -30,6 +36,37 @@ def task_json(task: Task, workers: Sequence[str]) -> dict[str, Any]:
         "error": legible.line(task.error_class),
         "message": legible.line(masking.mask_text(task.error_message)),
         "retried_by": legible.line(task.retried_by),
+    }
+
+
+def full_task_json(task: Task) -> dict[str, Any]:
+    """Return what its page shows of a task: arguments, result, log, and each attempt. One statement."""
+    call = task.args_kwargs if isinstance(task.args_kwargs, Mapping) else {"args": task.args_kwargs}
+    attempts = TaskAttempt.objects.using(task._state.db).filter(task_id=task.pk).order_by("number")
+    return {
+        **task_json(task, task.worker_names),
+        "unique_key": masking.mask_text(task.unique_key),
+        "limit_key": masking.mask_text(task.limit_key or ""),
+        "workflow": task.workflow_id,
+        "cancel_requested": task.cancel_requested,
+        "args": masking.mask(call.get("args")),
+        "kwargs": masking.mask(call.get("kwargs")),
+        "result": masking.mask(task.return_value),
+        "metadata": masking.mask(task.metadata),
+        "log": masking.mask(task.log),
+        "attempts": [
+            {
+                "number": attempt.number,
+                "outcome": attempt.outcome,
+                "started": iso(attempt.started_at),
+                "finished": iso(attempt.finished_at),
+                "worker": attempt.worker_name,
+                "error": attempt.error_class,
+                "message": masking.mask_text(attempt.error_message),
+                "traceback": masking.mask_text(attempt.traceback[-LONGEST_VALUE:]),
+            }
+            for attempt in attempts
+        ],
     }
 
 

@@ -13,7 +13,7 @@ from django_locqueue.models import Queue
 from django_locqueue.models.fields import queue_database
 from django_locqueue.observability.logs import duration, safe
 from django_locqueue.observability.snapshot import QueueNow, QueueState, Snapshot, snapshot
-from django_locqueue.observability.stats import capped_text
+from django_locqueue.observability.stats import tasks_text
 from django_locqueue.policies.outcome import first_line
 
 CLOCK_SECONDS = 5.0  # that two clocks may differ
@@ -107,11 +107,11 @@ def _problems(found: Snapshot, limits: Limits, queue: str) -> Iterator[tuple[Lev
         yield from _waiting(each, limits)
     failed = sum(each.failed_hour for each in queues) if queue else found.failed_hour
     if failed > limits.max_failed:
-        yield Level.WARNING, f"{tasks(failed)} failed in the last hour"
+        yield Level.WARNING, f"{tasks_text(failed)} failed in the last hour"
     if queue:
         return
     for unknown in found.unknown:
-        named = f"{tasks(unknown.count)} name{_s(unknown.count)}"
+        named = f"{tasks_text(unknown.count)} name{_s(unknown.count)}"
         yield Level.WARNING, f"{named} a function that no longer exists: {safe(unknown.path)}"
     if not found.is_scheduling:
         yield Level.WARNING, "No scheduler is active. Scheduled tasks will not be created"
@@ -137,7 +137,7 @@ def _workers(found: Snapshot, queues: Sequence[QueueNow], limits: Limits, queue:
         for each in queues:
             if each in found.unserved:
                 cure = f"Start one: python manage.py runqueue --queue {shlex.quote(safe(each.name))}"
-                waiting = tasks(each.ready + each.limited)
+                waiting = tasks_text(each.ready + each.limited)
                 yield Level.CRITICAL, f'Queue "{safe(each.name)}" has {waiting}, but no worker listens to it. {cure}'
 
 
@@ -145,14 +145,9 @@ def _waiting(queue: QueueNow, limits: Limits) -> Iterator[tuple[Level, str]]:
     name, waiting, oldest = safe(queue.name), queue.ready + queue.limited, queue.oldest_ready_seconds
     if queue.state == QueueState.PAUSED:
         if waiting:
-            yield Level.WARNING, f'Queue "{name}" is paused, and {tasks(waiting)} wait{_s(waiting)} in it'
+            yield Level.WARNING, f'Queue "{name}" is paused, and {tasks_text(waiting)} wait{_s(waiting)} in it'
     elif oldest is not None and oldest > limits.max_wait:
         yield Level.CRITICAL, f'The oldest task in "{name}" has waited {duration(oldest)}'
-
-
-def tasks(count: int) -> str:
-    """Return ``1 task`` or ``10,000+ tasks``."""
-    return f"{capped_text(count)} task{'' if count == 1 else 's'}"
 
 
 def _s(count: int) -> str:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db]
 
 @pytest.fixture(autouse=True)
 def alice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("django_locqueue.management.person.getpass.getuser", lambda: "alice")
+    monkeypatch.setattr("django_locqueue.management.queue_command.getpass.getuser", lambda: "alice")
 
 
 @pytest.fixture

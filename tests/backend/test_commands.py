@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_locqueue import compat, queues
-from django_locqueue.management import person
+from django_locqueue.management import queue_command
 from django_locqueue.management.times import until
 from django_locqueue.models import Queue, State, Task
 from tests import tasks
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def typed_by_alice(monkeypatch):
-    monkeypatch.setattr(person.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(queue_command.getpass, "getuser", lambda: "alice")
 
 
 def said(capsys, *words, **options):
@@ -117,8 +117,8 @@ def test_a_user_without_a_name_is_none(monkeypatch):
     def nobody():
         raise KeyError("getpwuid(): uid not found: 12345")
 
-    monkeypatch.setattr(person.getpass, "getuser", nobody)
-    assert person.name() == ""
+    monkeypatch.setattr(queue_command.getpass, "getuser", nobody)
+    assert queue_command.person_name() == ""
 
 
 # -- from code

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from django_locqueue.management import person, queue_command
+from django_locqueue.management import queue_command
 from django_locqueue.models import Activity, Task, Worker
 from tests.store.rows import put, put_many
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_vendor]
 
 @pytest.fixture(autouse=True)
 def typed_by_alice(monkeypatch):
-    monkeypatch.setattr(person.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(queue_command.getpass, "getuser", lambda: "alice")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.urls import path
 
 from django_locqueue import conf
 from django_locqueue.admin import TaskAdminMixin, register
-from django_locqueue.admin.base_class import model_admin_base
+from django_locqueue.admin.page_base import model_admin_base
 from django_locqueue.admin.pages import PAGES
 from django_locqueue.models import FailedTask
 from tests import urls

@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import Error
 
-from django_locqueue.management.doctor import schema, workers
-from django_locqueue.management.doctor.finding import Finding
+from django_locqueue.management.doctor import Finding, schema, workers
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.observability.verdict import Level, unreadable

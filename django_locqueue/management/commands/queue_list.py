@@ -1,6 +1,7 @@
 """``manage.py queue_list --state failed --error ConnectionError``: the tasks that a page would list."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -8,12 +9,12 @@ from django.core.management.base import CommandError, CommandParser
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
 from django_locqueue.management.selecting import add_filter, no_match, selection_of
-from django_locqueue.management.task_facts import moment_of, state_of
 from django_locqueue.management.times import shown
-from django_locqueue.models import State
+from django_locqueue.models import State, Task
 from django_locqueue.models.listing import LISTINGS
 from django_locqueue.models.task import PAYLOAD_COLUMNS
-from django_locqueue.observability.task_json import task_json
+from django_locqueue.observability.task_json import state_name, task_json
+from django_locqueue.policies import masking
 from django_locqueue.store import Store
 
 MOST = 10_000
@@ -64,11 +65,11 @@ class Command(QueueCommand):
             (
                 str(task.pk),
                 task.name,
-                state_of(task),
+                state_name(task),
                 task.queue_name,
-                shown(moment_of(task)),
+                shown(_moment(task)),
                 f"{task.attempt}/{task.max_attempts}",
-                ": ".join(filter(None, (task.error_class.rpartition(".")[2], task_json(task, ())["message"])))[:80],
+                _error(task),
             )
             for task in found
         ]
@@ -78,3 +79,15 @@ class Command(QueueCommand):
         if has_more:
             kind = LISTINGS[selection.listing].name
             self.stdout.write(f"More than {options['limit']} match ({kind}). Narrow it, or use --limit.")
+
+
+def _moment(task: Task) -> datetime | None:
+    """Return the time that matters in the task's state: when it ended, began, or may begin."""
+    waiting: datetime | None = task.last_attempted_at if task.state == State.RUNNING else task.run_after
+    ended: datetime | None = task.finished_at
+    return ended if task.is_finished else waiting
+
+
+def _error(task: Task) -> str:
+    parts = (task.error_class.rpartition(".")[2], masking.mask_text(task.error_message))
+    return ": ".join(filter(None, parts))[:80]

@@ -6,10 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue import clock
-from django_locqueue.management import person
-from django_locqueue.management.queue_command import QueueCommand
+from django_locqueue.management.queue_command import QueueCommand, known_queues, person_name
 from django_locqueue.management.times import shown, until
-from django_locqueue.models import Queue, Task
+from django_locqueue.models import Task
 from django_locqueue.models.task import queue_name_problem
 from django_locqueue.policies import legible
 from django_locqueue.store import Store
@@ -34,11 +33,11 @@ class Command(QueueCommand):
         end = now + until if isinstance(until, timedelta) else until and clock.storable(until)
         if end is not None and end <= now:
             raise CommandError(f"--until must be in the future: it is {end}, and the database's time is {now}.")
-        known = sorted(Queue.objects.using(store.alias).values_list("name", flat=True)[:200])
+        known = known_queues(store)
         tasks = Task.objects.using(store.alias).filter(queue_name=name)
         is_known = name in known or tasks.ready().exists()
         with store.transaction():
-            if not store.pause(name, by=person.name(), reason=options["reason"], until=end):
+            if not store.pause(name, by=person_name(), reason=options["reason"], until=end):
                 raise CommandError(f"Queue {name} is paused already. To pause it anew: queue_resume {name}")
             self.note(store, "pause", target=name, reason=options["reason"])
         if not is_known:

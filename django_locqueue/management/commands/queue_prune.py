@@ -9,7 +9,7 @@ from django_locqueue import compat, conf
 from django_locqueue.backend import LocQueueBackend
 from django_locqueue.management import table
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.observability.stats import capped_counts, capped_text
+from django_locqueue.observability.stats import capped_counts, capped_text, tasks_text
 from django_locqueue.store import Store
 from django_locqueue.store.recover import BATCH
 
@@ -31,11 +31,10 @@ class Command(QueueCommand):
         counts = capped_counts({state: store.outlived(state, days) for state, days in kept.items()}, COUNTED)
         self._say(retention, counts)
         total = sum(counts.values())
-        some = f"{capped_text(total, COUNTED)} task{'' if total == 1 else 's'}"
         if options["dry_run"]:
             self.stdout.write("Nothing was deleted: this was a dry run.")
             return
-        if total and not options["yes"] and not self.is_confirmed(f"Delete {some}"):
+        if total and not options["yes"] and not self.is_confirmed(f"Delete {tasks_text(total, COUNTED)}"):
             self.stdout.write("Nothing was deleted.")
             return
         self._prune(store, kept)

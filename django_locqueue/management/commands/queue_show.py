@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_locqueue.management.queue_command import QueueCommand
-from django_locqueue.management.task_facts import all_facts, log_lines, state_of, value_text
-from django_locqueue.policies import legible
+from django_locqueue.observability.task_json import full_task_json, state_name
+from django_locqueue.policies import legible, payload
 from django_locqueue.store import Store
 
 
@@ -23,15 +23,15 @@ class Command(QueueCommand):
         task = store.tasks.filter(pk=options["id"]).first()
         if task is None:
             raise CommandError(f"Task #{options['id']} does not exist. It may have been deleted.")
-        found = all_facts(task)
+        found = full_task_json(task)
         if options["json"]:
             self.stdout.write(json.dumps(found))
             return
         attempts, log = found.pop("attempts"), found.pop("log")
-        self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {state_of(task)}")
+        self.stdout.write(f"{legible.line(task.name)} #{task.pk}  {state_name(task)}")
         for name, value in found.items():
             if name not in ("id", "state") and value not in (None, "", [], {}, False):
-                text = legible.line(value) if isinstance(value, str) else value_text(value)
+                text = legible.line(value) if isinstance(value, str) else _value_text(value)
                 self.stdout.write(f"  {name:<16} {text}")
         for attempt in attempts:
             said = f"attempt {attempt['number']}  {attempt['outcome']}  {attempt['started']}  {attempt['worker']}"
@@ -39,5 +39,18 @@ class Command(QueueCommand):
             trace = attempt["traceback"].rstrip() or f"{attempt['error']}: {attempt['message']}".strip(": ")
             for line in legible.block(trace).splitlines():
                 self.stdout.write(f"  {line}")
-        for line in log_lines(log):
+        for line in _log_lines(log):
             self.stdout.write(line)
+
+
+def _value_text(value: Any) -> str:
+    """Return a value of JSON for one line of a terminal."""
+    return legible.line(payload.dump(value)[:500])
+
+
+def _log_lines(log: Any) -> list[str]:
+    """Return a task's log for a terminal, a line each with its attempt; nothing for what is none."""
+    lines = log if isinstance(log, list) else []
+    words = ("attempt", "time", "level", "logger", "message")
+    said = ["  ".join(str(line.get(word, "")) for word in words) for line in lines if isinstance(line, dict)]
+    return ["\nlog", *(f"  {legible.line(each)}" for each in said)] if said else []

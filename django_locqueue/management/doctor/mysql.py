@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import Error
 
-from django_locqueue.management.doctor.finding import TRANSACTION_SECONDS, Finding, megabytes, share
+from django_locqueue.management.doctor import TRANSACTION_SECONDS, Finding, megabytes, share
 from django_locqueue.observability.logs import duration, safe
 
 MANY_VERSIONS = 100_000
@@ -25,12 +25,12 @@ WHERE table_schema = DATABASE() AND table_name IN ('locqueue_task', 'locqueue_ta
 def look(store: Any) -> Iterator[Finding]:
     for name, size, free in store.fetch(_TABLES, ()):
         facts = f"{name}: {megabytes(size)}, {megabytes(free)} free"
-        is_bloated = free > max(MUCH_FREE, size)
-        yield Finding(
+        yield Finding.of(
             "bloat",
             facts,
-            f"{facts} ({share(free, size + free)})" if is_bloated else "",
-            f"OPTIMIZE TABLE {name}, at a quiet time" if is_bloated else "",
+            free > max(MUCH_FREE, size),
+            f"{facts} ({share(free, size + free)})",
+            f"OPTIMIZE TABLE {name}, at a quiet time",
         )
     try:
         yield _transaction(store)
@@ -58,10 +58,10 @@ def _transaction(store: Any) -> Finding:
 def _versions(store: Any) -> Finding:
     rows = store.fetch(_HISTORY, ())
     length = int(rows[0][0]) if rows else 0
-    is_long = length > MANY_VERSIONS
-    return Finding(
+    return Finding.of(
         "old versions",
         f"{length:,} in the history list",
-        f"{length:,} wait to be purged" if is_long else "",
-        "Look for an old transaction; else raise innodb_purge_threads" if is_long else "",
+        length > MANY_VERSIONS,
+        f"{length:,} wait to be purged",
+        "Look for an old transaction; else raise innodb_purge_threads",
     )

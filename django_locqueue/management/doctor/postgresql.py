@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django_locqueue.management.doctor.finding import (
+from django_locqueue.management.doctor import (
     DEAD_ROWS,
     DEAD_SHARE,
     TRANSACTION_SECONDS,
@@ -52,13 +52,12 @@ def look(store: Any) -> Iterator[Finding]:
         yield Finding("indexes", "", f"not valid: {', '.join(names)}", f"REINDEX INDEX CONCURRENTLY {names[0]}")
     [(options,)] = store.fetch(_OPTIONS, ())
     is_tuned = any(option.startswith("autovacuum_vacuum_scale_factor=") for option in options or ())
-    yield Finding(
+    yield Finding.of(
         "autovacuum",
         "tuned for the task table",
-        "" if is_tuned else "the task table has lost its settings: it is cleaned up when a fifth of it is dead",
-        ""
-        if is_tuned
-        else "ALTER TABLE locqueue_task SET (autovacuum_vacuum_scale_factor = 0.01, "
+        not is_tuned,
+        "the task table has lost its settings: it is cleaned up when a fifth of it is dead",
+        "ALTER TABLE locqueue_task SET (autovacuum_vacuum_scale_factor = 0.01, "
         "autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.05)",
     )
 
@@ -67,12 +66,12 @@ def _bloat(store: Any) -> Iterator[Finding]:
     for name, live, dead, size, age in store.fetch(_TABLES, [["locqueue_task", "locqueue_taskattempt"]]):
         cleaned = "never cleaned up" if age is None else f"cleaned up {duration(float(age))} ago"
         facts = f"{name}: {megabytes(size)}, {dead:,} dead rows beside {live:,}, {cleaned}"
-        is_bloated = dead > max(DEAD_ROWS, DEAD_SHARE * live)
-        yield Finding(
+        yield Finding.of(
             "bloat",
             facts,
-            f"{facts} ({share(dead, live + dead)} dead)" if is_bloated else "",
-            f"If no transaction is old: VACUUM (ANALYZE) {name}" if is_bloated else "",
+            dead > max(DEAD_ROWS, DEAD_SHARE * live),
+            f"{facts} ({share(dead, live + dead)} dead)",
+            f"If no transaction is old: VACUUM (ANALYZE) {name}",
         )
 
 

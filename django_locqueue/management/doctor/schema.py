@@ -7,17 +7,18 @@ from django.apps import apps
 from django.db import connections
 from django.db.models import Model
 
-from django_locqueue.management.doctor.finding import Finding
+from django_locqueue.management.doctor import Finding
 from django_locqueue.observability.migrations import missing_migrations
 
 
 def look(alias: str) -> Iterator[Finding]:
     missing = missing_migrations(alias)
-    yield Finding(
+    yield Finding.of(
         "migrations",
         "all applied",
-        f"not applied: {', '.join(missing)}" if missing else "",
-        "python manage.py migrate locqueue" if missing else "",
+        missing,
+        f"not applied: {', '.join(missing)}",
+        "python manage.py migrate locqueue",
     )
     columns, indexes = [], []
     connection: Any = connections[alias]
@@ -32,20 +33,20 @@ def look(alias: str) -> Iterator[Finding]:
             columns += [f"{table}.{name}" for name in _columns(model) if name not in there]
             known = connection.introspection.get_constraints(cursor, table)
             indexes += [name for name in _indexes(model) if name not in known]
-    yield Finding(
+    yield Finding.of(
         "columns",
         "as in the models",
-        f"missing: {', '.join(columns)}" if columns else "",
-        "python manage.py migrate locqueue; if that does nothing, the table was changed by hand" if columns else "",
+        columns,
+        f"missing: {', '.join(columns)}",
+        "python manage.py migrate locqueue; if that does nothing, the table was changed by hand",
     )
-    yield Finding(
+    yield Finding.of(
         "indexes",
         "all there",
-        f"missing: {', '.join(indexes)}" if indexes else "",
+        indexes,
+        f"missing: {', '.join(indexes)}",
         "Make them anew: python manage.py sqlmigrate locqueue 0001 (and those after it) shows the statements, "
-        "CREATE INDEX CONCURRENTLY on PostgreSQL holds nobody up"
-        if indexes
-        else "",
+        "CREATE INDEX CONCURRENTLY on PostgreSQL holds nobody up",
     )
 
 
