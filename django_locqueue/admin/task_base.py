@@ -54,8 +54,10 @@ class ReadOnly:
 class TaskPermissions(ReadOnly):
     """Asks for the permissions of the task, also on the proxies, which have none of their own."""
 
+    view_permissions: tuple[str, ...] = ("locqueue.view_task",)  # any of them suffices
+
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        return bool(request.user.has_perm("locqueue.view_task"))
+        return any(map(request.user.has_perm, self.view_permissions))
 
     def has_module_permission(self, request: Any) -> bool:
         return self.has_view_permission(request)
