@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import permissions, task_files
 from django_locqueue.admin.change import Change, may
-from django_locqueue.admin.changelist import TaskChangeList
+from django_locqueue.admin.changelist import Tab, TaskChangeList
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
@@ -27,7 +27,6 @@ from django_locqueue.admin.live import live
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin, button
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
-from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
 from django_locqueue.models.task import PAYLOAD_COLUMNS
