@@ -1,4 +1,4 @@
-"""Arguments and results as HTML: masked, legible, and of a size that a browser can bear."""
+"""Arguments, results and logs as HTML: masked, legible, and of a size that a browser can bear."""
 
 import json
 from dataclasses import dataclass

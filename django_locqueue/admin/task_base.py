@@ -21,8 +21,7 @@ from django_locqueue.admin.changelist import Tab, TaskChangeList
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
-from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter, as_id
 from django_locqueue.admin.live import live
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin, button
 from django_locqueue.admin.paginator import CappedPaginator

@@ -23,8 +23,7 @@ from django_locqueue.admin.columns import error_name, progress_bar
 from django_locqueue.admin.enqueue_form import enqueue_view
 from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
-from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter, as_id
 from django_locqueue.admin.live import live
 from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_log, draw_payload
