@@ -11,8 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_locqueue.admin import moments
 from django_locqueue.admin.activity_words import ON_ONE_TASK, OTHERS, counts, is_filter, what, where
 from django_locqueue.admin.changes import CHANGES
-from django_locqueue.admin.filters import PERIOD_LABELS, Offered
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import PERIOD_LABELS, Offered, as_id
 from django_locqueue.admin.pages import page
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of

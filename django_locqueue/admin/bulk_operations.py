@@ -29,6 +29,7 @@ from django_locqueue.admin.pages import list_of, page
 from django_locqueue.admin.permissions import may
 from django_locqueue.admin.plain_list import PlainListAdmin
 from django_locqueue.admin.selection_words import groups_of, stored_words
+from django_locqueue.admin.task_base import TaskPermissions
 from django_locqueue.models import BulkOperation
 from django_locqueue.observability.stats import capped_text
 from django_locqueue.policies import legible, masking
@@ -42,7 +43,8 @@ State = BulkOperation.State
 
 
 @page(BulkOperation)
-class BulkOperationAdmin(PlainListAdmin):
+class BulkOperationAdmin(TaskPermissions, PlainListAdmin):
+    view_permissions = ("locqueue.view_bulkoperation", BULK_PERMISSION)
     empty = gettext_lazy("Nobody has changed more than a page of tasks at once yet.")
     introduction = gettext_lazy("Changes to all tasks that match, made by the workers in the background.")
     ordering = ("-id",)
@@ -56,15 +58,6 @@ class BulkOperationAdmin(PlainListAdmin):
         "reason_column",
         "asked_column",
     )
-
-    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        return any(map(request.user.has_perm, ("locqueue.view_bulkoperation", BULK_PERMISSION)))
-
-    def has_module_permission(self, request: Any) -> bool:
-        return self.has_view_permission(request)
-
-    def get_model_perms(self, request: Any) -> dict[str, bool]:
-        return {"add": False, "change": False, "delete": False, "view": self.has_view_permission(request)}
 
     def get_urls(self) -> list[Any]:
         page, stop = self.looked_at(live(self.page_view)), self.posted_to(self.stop_view)

@@ -1,5 +1,7 @@
-"""A change list that only does what an index serves."""
+"""A change list that only does what an index serves, and its tabs: each shows one listing, in its order."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -12,11 +14,41 @@ from django_locqueue import conf
 from django_locqueue.admin.bulk_links import bulk_page
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.filters import BEHIND, NARROWING, PARAMETERS, SEARCH, TAB
-from django_locqueue.admin.tabs import Tab
 from django_locqueue.models import Task, orderings
+from django_locqueue.models.listing import LISTINGS, Listing
 from django_locqueue.observability.stats import CAP, capped_text
 from django_locqueue.statement_limit import TooSlow, statement_limit
 from django_locqueue.store.selection import Selection
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One part of a list. ``name``: in the address. ``listing``: of ``LISTINGS``.
+
+    ``changes``: names of what can be done to rows here. ``columns``: other ones than the page's. ``refresh``: after
+    how many seconds the page shows its rows as they are then; 0: only when a person asks, since boxes are ticked there.
+    """
+
+    name: str
+    listing: str
+    label: Any
+    changes: tuple[str, ...]
+    empty: Any
+    columns: tuple[str, ...] = ()
+    refresh: int = 0
+
+    @property
+    def kind(self) -> Listing:
+        return LISTINGS[self.listing]
+
+    @property
+    def counted(self) -> Callable[[Any], Any] | None:
+        """What to count for its label; None if only reading rows would tell."""
+        kind = self.kind
+        if kind.narrowed is not None:
+            return None
+        return lambda rows: kind.rows(rows).order_by(*kind.ordering)
+
 
 WINDOW = CAP  # rows: each may lie on a page of its own, and a list is to be there in 0.2 s
 

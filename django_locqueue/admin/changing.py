@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django_locqueue.admin.change import Change, asker_of, may, refusal
 from django_locqueue.admin.change_forms import ReasonForm, sent
 from django_locqueue.admin.changes import CHANGES
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import as_id
 from django_locqueue.admin.noting import note
 from django_locqueue.models import Task
 from django_locqueue.policies import legible

@@ -16,6 +16,7 @@ from django_locqueue.observability.snapshot import snapshot
 from django_locqueue.policies import legible
 from django_locqueue.store.selection import ALL_TIME
 
+LARGEST_ID = 2**63 - 1
 MOST_NAMES = 50
 MOST_LINKS = 10  # more choices stand in a box, where typing a name finds it
 BEHIND = "behind"
@@ -246,3 +247,12 @@ def task_paths() -> list[str]:
     """Return the paths of the tasks that this process knows."""
     registry.autodiscover()
     return list(registry.definitions())
+
+
+def as_id(text: str) -> int | None:
+    """Return the id that a person typed, with or without ``#``; None if it is none."""
+    text = text.strip().removeprefix("#").replace(",", "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        return None
+    number = int(text)
+    return number if 0 < number <= LARGEST_ID else None

@@ -17,17 +17,15 @@ from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import permissions, task_files
 from django_locqueue.admin.change import Change, may
-from django_locqueue.admin.changelist import TaskChangeList
+from django_locqueue.admin.changelist import Tab, TaskChangeList
 from django_locqueue.admin.changes import CHANGES
 from django_locqueue.admin.changing import ACTIONS, TaskChanging
 from django_locqueue.admin.columns import LINE_LENGTH, TaskColumns
-from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import PARAMETERS, SEARCH, TAB, QueueFilter, as_id
 from django_locqueue.admin.live import live
 from django_locqueue.admin.page_base import ModelAdminBase, PageMixin, button
 from django_locqueue.admin.paginator import CappedPaginator
 from django_locqueue.admin.strip import Strip
-from django_locqueue.admin.tabs import Tab
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import Task
 from django_locqueue.models.task import PAYLOAD_COLUMNS
@@ -54,8 +52,10 @@ class ReadOnly:
 class TaskPermissions(ReadOnly):
     """Asks for the permissions of the task, also on the proxies, which have none of their own."""
 
+    view_permissions: tuple[str, ...] = ("locqueue.view_task",)  # any of them suffices
+
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        return bool(request.user.has_perm("locqueue.view_task"))
+        return any(map(request.user.has_perm, self.view_permissions))
 
     def has_module_permission(self, request: Any) -> bool:
         return self.has_view_permission(request)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_locqueue.admin import moments, numbers
+from django_locqueue.admin.changelist import Tab
 from django_locqueue.admin.columns import LINE_LENGTH
 from django_locqueue.admin.error_pages import by_error_view, by_task_view
 from django_locqueue.admin.filters import (
@@ -26,7 +27,6 @@ from django_locqueue.admin.filters import (
     WorkerFilter,
 )
 from django_locqueue.admin.pages import page
-from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import TaskAdminBase, with_worker
 from django_locqueue.clock import DatabaseNow
 from django_locqueue.models import (

@@ -13,26 +13,23 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_locqueue.admin.attempts import attempts_of
+from django_locqueue.admin.attempts import attempts_of, timeline_of
 from django_locqueue.admin.badges import badge, state_badge
 from django_locqueue.admin.bare_payloads import COLUMNS, BarePayloads, may_see
 from django_locqueue.admin.change import may
+from django_locqueue.admin.changelist import Tab
 from django_locqueue.admin.changes import CHANGES, RUNS_IT
 from django_locqueue.admin.columns import error_name, progress_bar
 from django_locqueue.admin.enqueue_form import enqueue_view
 from django_locqueue.admin.estimate import stored_note
 from django_locqueue.admin.facts import facts_of, facts_of_others, kept_days, metadata_of
-from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter
-from django_locqueue.admin.ids import as_id
+from django_locqueue.admin.filters import PeriodFilter, QueueFilter, StateFilter, TaskFilter, WorkerFilter, as_id
 from django_locqueue.admin.live import live
 from django_locqueue.admin.pages import list_of, page
-from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_payload
+from django_locqueue.admin.payloads import WHOLE, Payload, draw_call, draw_log, draw_payload
 from django_locqueue.admin.related import alike, is_gone, log_of, related_facts
 from django_locqueue.admin.strip import Strip
-from django_locqueue.admin.tabs import Tab
 from django_locqueue.admin.task_base import WIDE_COLUMNS, TaskAdminBase, with_worker
-from django_locqueue.admin.task_log import draw_log
-from django_locqueue.admin.timeline import timeline_of
 from django_locqueue.models import Schedule, State, Task, Workflow
 from django_locqueue.policies import legible, masking
 
