@@ -83,8 +83,9 @@ class Watchdog(Service):
             return math.inf
         if present < deadline:
             return deadline
-        if execution.interruptible is not None:
-            execution.interruptible.interrupt(TaskTimeout)  # refused the second time
+        call = execution.interruptible
+        if call is not None and not call.interrupt(TaskTimeout) and not call.is_over:
+            return present + ENTERING_SECONDS
         if execution.give_up_at is None:  # counted from now: a process that was stopped looks long after the deadline
             execution.give_up_at = present + self.grace
         if present < execution.give_up_at:

@@ -2,7 +2,9 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +12,9 @@ import pytest
 from django_locqueue import compat, signals
 from django_locqueue.exceptions import TaskTimeout
 from django_locqueue.models import State, Task, TaskAttempt
+from django_locqueue.worker.interrupt import Interruptible
 from django_locqueue.worker.slots import SlotTable
-from django_locqueue.worker.watchdog import Watchdog
+from django_locqueue.worker.watchdog import ENTERING_SECONDS, Watchdog
 from tests import tasks, timed_tasks
 from tests.processes import wait_until
 from tests.running import row, run_next, run_one
@@ -144,6 +147,31 @@ def test_the_grace_counts_from_the_interruption_also_after_the_process_was_stopp
     watchdog.watch(execution)
     watchdog.run_once()
     assert given_up == [execution]
+
+
+def test_a_function_that_was_about_to_begin_at_its_deadline_is_interrupted_when_it_has():
+    tasks.add.enqueue(1)
+    [execution] = run_next()
+    execution.deadline, execution.interruptible = time.monotonic(), Interruptible()
+    watchdog = Watchdog(SimpleNamespace(executions=[execution]), lambda execution: None)
+    watchdog.watch(execution)
+    assert watchdog.run_once() <= ENTERING_SECONDS
+    began, over = Event(), Event()
+    with ThreadPoolExecutor(1) as slot:
+        call = slot.submit(execution.interruptible.call, lambda: compute_until(over, began))
+        assert began.wait(10)
+        watchdog.watch(execution)
+        watchdog.run_once()
+        try:
+            assert isinstance(call.exception(10), TaskTimeout)
+        finally:
+            over.set()
+
+
+def compute_until(over, began):
+    began.set()
+    while not over.is_set():
+        pass
 
 
 def test_the_late_end_of_a_task_that_was_given_up_changes_nothing(no_patience, serving):
