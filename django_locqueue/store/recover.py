@@ -202,6 +202,12 @@ class Recovering(FreeingItems, Stepping):
             self._settle(time)
             return rescued
 
+    def has_orphans(self) -> bool:
+        """Whether a task runs on paper whose worker is dead, be it noted already or not."""
+        live = self.workers.live(self.time(None)).filter(pk=OuterRef("worker"))
+        orphans = self.tasks.running().filter(~Exists(live)).order_by("worker_id", "id")
+        return bool(orphans.values_list("pk", flat=True)[:1])
+
     def _anything_to_rescue(self, time: Any, *, thorough: bool) -> bool:
         """Whether to begin at all: the sweeps of idle workers are two cheap reads."""
         if (self.workers.expired(time) | self.workers.unsettled()).exists():

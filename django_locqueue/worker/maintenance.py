@@ -49,6 +49,7 @@ class Maintenance(Service):
         self.next_due = next_due or (lambda now: store.next_due(now=now))
         self.sweep_seconds = max(0.3, float(conf.worker.LEASE_SECONDS) / 3)
         self._next_rescue = self._next_thorough = 0.0
+        self.has_swept = False  # it has taken back what the dead had
         self._next_limits = time.monotonic() + random.uniform(0, PRUNE_LIMITS_SECONDS)
         self._next_prune = time.monotonic() + random.uniform(0, PRUNE_SECONDS)
 
@@ -89,6 +90,7 @@ class Maintenance(Service):
         if len(rescued) == BATCH:
             self._next_rescue = 0.0
             return True
+        self.has_swept = True
         return False
 
     def _prune(self, now: datetime | None) -> bool:

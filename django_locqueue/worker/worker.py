@@ -219,6 +219,8 @@ class Worker:
         if self.pool.busy or self.acker.pending or not self.dispatcher.found_nothing:
             return False
         try:
+            if not self.maintenance.has_swept and self.store.has_orphans():
+                return False  # as good as ready; no other worker may ever live long enough to take them back
             look = self.store.look()
             ready = [head for head in look.heads if self._serves(head.queue_name)]
             turn = self._next_turn() if look.is_limited else None

@@ -269,6 +269,12 @@ def test_a_sweep_without_orphans_reads_only_what_runs(store: Store, tasks: list[
     assert "Seq Scan on locqueue_task" not in plan, plan
 
 
+def test_whether_anything_runs_without_a_worker_reads_only_what_runs(store: Store, tasks: list[Claimed]):
+    plan = plan_of(store.has_orphans, f"SELECT {connection.ops.quote_name('locqueue_task')}")
+    assert "locqueue_task_running" in plan, plan
+    assert "Seq Scan on locqueue_task" not in plan, plan
+
+
 UNIQUE = (("unique_key", "k"), ("unique_lock", "k"), ("unique_until", "started"), ("unique_seconds", None))
 CONFLICTS = ["skip", "raise", "replace", "debounce", "merge"]
 

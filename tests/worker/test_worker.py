@@ -14,7 +14,7 @@ from django_locqueue.models import State, Task, Worker
 from django_locqueue.observability.logs import WorkerLog
 from django_locqueue.worker.slots import SlotTable
 from tests import retried_tasks, tasks
-from tests.running import in_thread, row
+from tests.running import claim_next, in_thread, row
 from tests.worker.conftest import a_worker
 from tests.worker.fakes import claimed, ended
 
@@ -52,6 +52,15 @@ def test_a_draining_worker_leaves_scheduled_tasks_alone():
 def test_a_draining_worker_runs_what_is_overdue():
     result = tasks.add.using(run_after=timezone.now() + timedelta(hours=1)).enqueue(1)
     Task.objects.update(run_after=timezone.now() - timedelta(hours=1))
+    assert in_thread(a_worker(drain=True).run) == 0
+    assert row(result).state == State.SUCCESSFUL
+
+
+def test_a_draining_worker_runs_what_a_dead_one_had(settings):
+    settings.LOCQUEUE["WORKER"]["HEARTBEAT_SECONDS"] = 0.2
+    result = tasks.add.enqueue(1)
+    claim_next()
+    Worker.objects.update(lease_until=timezone.now() - timedelta(hours=1))
     assert in_thread(a_worker(drain=True).run) == 0
     assert row(result).state == State.SUCCESSFUL
 
