@@ -37,8 +37,8 @@ def attend(worker: Worker, asked: list[int]) -> None:
     while asked:
         match signal.Signals(asked.pop(0)).name:
             case "SIGUSR1":
+                worker.quiet()  # before it is said: who reads the line may enqueue for others at once
                 logger.info("quiet  takes no more tasks; %d still run. Stop it when they have ended.", worker.pool.busy)
-                worker.quiet()
             case "SIGUSR2":
                 logger.warning("What each thread does:\n%s", stacks(worker))
             case "SIGHUP":
