@@ -35,7 +35,8 @@ class ChunkExecution(Execution):
         """Let the members know. The function itself is asked when all of its calls are."""
         for member in self.members:
             member.ask_to_stop(reason, ids)
-        reasons = {member.stop_reason for member in self.members}
+        # Not of those that ended before it began: damaged, or expired.
+        reasons = {member.stop_reason for member in self.members if member.outcome is None} or {reason}
         if None not in reasons and (reason is not StopReason.CANCELLED or reasons == {reason}):
             super().ask_to_stop(reason)
 

@@ -12,7 +12,10 @@ from tests.accesslog.xdb_builder import build_xdb
 
 KEY = "a-s3cret-key"
 AMAP = {"provider": "amap", "key": KEY}
-TODAY = datetime.datetime.now(datetime.UTC).date()
+
+
+def today():
+    return datetime.datetime.now(datetime.UTC).date()
 
 
 def found(check=check_geo):
@@ -70,7 +73,7 @@ def test_a_wrong_value_is_told(configure, keys, expected):
 
 
 def test_an_ipv4_file_set_for_ipv6_is_an_error(configure, tmp_path):
-    path = build_xdb(tmp_path / "x.xdb", 2, 4, [("8.8.8.0", "8.8.8.255", "美国|0|0|0|Level3")], built=TODAY)
+    path = build_xdb(tmp_path / "x.xdb", 2, 4, [("8.8.8.0", "8.8.8.255", "美国|0|0|0|Level3")], built=today())
     configure(GEO={"XDB_V4": path, "XDB_V6": path})
     assert found() == ["E011"]
 
@@ -85,11 +88,11 @@ def test_missing_data_is_a_warning_with_the_command_that_helps(configure, monkey
 
 def aged_xdb(path, days):
     rows = [("8.8.8.0", "8.8.8.255", "美国|0|0|0|Level3")]
-    return {"PROVIDERS": ["xdb"], "XDB_V4": build_xdb(path, 2, 4, rows, built=TODAY - datetime.timedelta(days))}
+    return {"PROVIDERS": ["xdb"], "XDB_V4": build_xdb(path, 2, 4, rows, built=today() - datetime.timedelta(days))}
 
 
 def aged_mmdb(path, days):
-    built = TODAY - datetime.timedelta(days)
+    built = today() - datetime.timedelta(days)
     return {"PROVIDERS": ["mmdb"], "MMDB": [build_mmdb(path, {"8.8.8.0/24": {"country_code": "US"}}, built=built)]}
 
 

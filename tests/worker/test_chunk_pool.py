@@ -17,7 +17,7 @@ from django_locqueue.worker.threads import ThreadRange
 from tests import chunked_tasks, tasks
 from tests.processes import wait_until
 from tests.running import our_backend
-from tests.worker.fakes import claimed
+from tests.worker.fakes import claimed, ended
 
 pytestmark = pytest.mark.django_db(transaction=True)  # receivers of signals may use it; the tests do not
 
@@ -155,6 +155,13 @@ def test_a_member_that_was_asked_to_stop_is_given_up_as_it_ended():
     chunk_executor.begin(execution)
     end = chunk_executor.give_up(execution)
     assert [member.outcome.kind for member in end.members] == [Kind.CANCELLED, Kind.FAILED]
+
+
+def test_a_chunk_one_task_of_which_ended_before_it_began_is_cancelled_with_the_others():
+    execution = ChunkExecution.of(Chunk((claimed(1), claimed(2))))
+    execution.members[0].outcome = ended(claimed(1)).outcome
+    execution.ask_to_stop(StopReason.CANCELLED, {2})
+    assert execution.stop_reason is StopReason.CANCELLED
 
 
 def test_a_chunk_whose_lease_was_in_doubt_is_cancelled_when_all_of_its_tasks_are():
