@@ -50,7 +50,7 @@ def joined(earlier: Any, claim_no: int, lines: Sequence[Line], most: int) -> str
     others = [each for each in before if isinstance(each, dict) and each.get("claim") != claim_no]
     texts = [payload.dump(each) for each in [*others, *(_stored(each, claim_no) for each in lines)][-most:]]
     lengths = itertools.accumulate(len(text) + 1 for text in reversed(texts))
-    kept = sum(length <= LENGTH for length in lengths)
+    kept = sum(length < LENGTH for length in lengths)  # with a bracket more
     return f"[{','.join(texts[len(texts) - kept :])}]"
 
 

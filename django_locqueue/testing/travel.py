@@ -1,11 +1,15 @@
 """Time travel: what the queue asks its clock is answered from another time."""
 
 from collections.abc import Iterator
-from contextlib import _GeneratorContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from django_locqueue import clock
 from django_locqueue.store import get_store
+
+if TYPE_CHECKING:  # the one type that is a context manager and a decorator; it has no public name
+    from contextlib import _GeneratorContextManager
 
 
 def travel(to: float | timedelta | datetime) -> "_GeneratorContextManager[None]":

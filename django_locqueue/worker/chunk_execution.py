@@ -36,8 +36,8 @@ class ChunkExecution(Execution):
         for member in self.members:
             member.ask_to_stop(reason, ids)
         # Not of those that ended before it began: damaged, or expired.
-        reasons = {member.stop_reason for member in self.members if member.outcome is None} or {reason}
-        if None not in reasons and (reason is not StopReason.CANCELLED or reasons == {reason}):
+        reasons = {member.stop_reason for member in self.members if member.outcome is None}
+        if reasons and None not in reasons and (reason is not StopReason.CANCELLED or reasons == {reason}):
             super().ask_to_stop(reason)
 
 
